@@ -1,0 +1,1 @@
+"""Backends: one file per kind of store, opened by the scheme of a source url."""

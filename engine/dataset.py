@@ -1,0 +1,264 @@
+"""The logical wide table behind an apiNo, as a curator writes it in apis/*.yaml.
+
+Knows no store and no SQL dialect: a dataset says what its fields mean, the backends say how to read them.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field as Setting, model_validator
+from pydantic.alias_generators import to_camel
+
+from engine.expressions import ExpressionFault, operands
+
+Language = Literal["zh", "en"]
+Role = Literal["dimension", "metric"]
+Aggregation = Literal["sum", "avg", "min", "max", "count", "countDistinct", "median"]
+Flag = Literal["estimated", "deprecated", "late", "sensitive", "freeText"]
+WeekStart = Literal["monday", "sunday"]
+Period = Literal["day", "week", "month", "quarter", "year"]
+
+ROW_COUNT = "row_count"
+
+_TYPE = re.compile(
+    r"string|boolean|int8|int16|int32|int64|uint8|uint16|uint32|uint64|float32|float64|date|time|timestamp|timestamptz"
+    r"|binary|json|decimal\((?:[1-9]|[12]\d|3[0-8]),(?:\d|[12]\d|3[0-8])\)"
+)
+_HAN = re.compile(r"[㐀-䶿一-鿿\U00020000-\U0003ffff]")
+
+
+def language_of(text: str) -> Language:
+    """zh as soon as one Han character stands in the text: a mixed question is answered in Chinese."""
+    return "zh" if _HAN.search(unicodedata.normalize("NFKC", text)) else "en"
+
+
+class Definition(BaseModel):
+    """What is parsed from a catalog: frozen, camelCase in the files, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Words(Definition):
+    """A text in Chinese, English or both. A plain string is taken as the language that it is written in."""
+
+    zh: str = ""
+    en: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, value: object) -> object:
+        return {language_of(value): value.strip()} if isinstance(value, str) else value
+
+    def said_in(self, language: Language) -> str:
+        """The text in `language`, or in the other one where it was not written."""
+        return (self.zh or self.en) if language == "zh" else (self.en or self.zh)
+
+    def every(self) -> tuple[str, ...]:
+        """The texts that were written, zh first, each once."""
+        return tuple(dict.fromkeys(text for text in (self.zh, self.en) if text))
+
+
+def _known_type(text: str) -> str:
+    squeezed = text.replace(" ", "")
+    if not _TYPE.fullmatch(squeezed):
+        raise ValueError(f"'{text}' is no field type; write for example string, int64, decimal(18,2), date or timestamp")
+    return squeezed
+
+
+def _known_zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f"'{name}' is no IANA time zone; write for example Asia/Shanghai")
+    return name
+
+
+FieldType = Annotated[str, AfterValidator(_known_type)]
+ZoneName = Annotated[str, AfterValidator(_known_zone)]
+
+
+class LegalValue(Definition):
+    """One value of an enumerated dimension: the stored value, how people call it, and other names for it."""
+
+    value: str | int | bool
+    label: Words = Words()
+    aliases: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_scalar(cls, value: object) -> object:
+        return {"value": value} if isinstance(value, str | int) else value
+
+    def names(self) -> tuple[str, ...]:
+        return (str(self.value), *self.label.every(), *self.aliases)
+
+
+class Comparison(Definition):
+    """A metric against itself one period earlier, over the same groups.
+
+    previous = the earlier value; change = now - earlier; relative = (now - earlier) / |earlier|.
+    """
+
+    metric: str
+    period: Period
+    measure: Literal["previous", "change", "relative"] = "relative"
+
+
+class Share(Definition):
+    """A group's part of the metric's total: over all rows of the result, or within groups of some dimensions."""
+
+    metric: str
+    within: tuple[str, ...] = ()
+
+
+class Field(Definition):
+    """A column of the wide table. A metric has exactly one of aggregation, expression, comparison, share."""
+
+    name: str = Setting(min_length=1, max_length=128)
+    role: Role
+    type: FieldType
+    about: Words = Words()
+    column: str | None = Setting(None, description="the stored column, where it is not called like the field")
+    unit: str | None = None
+    aliases: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
+    values: tuple[LegalValue, ...] = Setting((), description="the legal values of an enumerated dimension")
+    aggregation: Aggregation | None = None
+    expression: str | None = Setting(None, description="arithmetic over other metrics, such as (revenue - cost) / revenue")
+    comparison: Comparison | None = None
+    share: Share | None = None
+
+    @model_validator(mode="after")
+    def _defined_once(self) -> Self:
+        definitions = [self.aggregation, self.expression, self.comparison, self.share]
+        given = sum(definition is not None for definition in definitions)
+        if self.role == "metric" and given != 1:
+            raise ValueError(
+                f"metric '{self.name}' needs exactly one of aggregation, expression, comparison and share; it has {given}"
+            )
+        if self.role == "dimension" and given:
+            raise ValueError(f"dimension '{self.name}' cannot carry an aggregation, expression, comparison or share")
+        return self
+
+    @property
+    def stored(self) -> bool:
+        """Whether the field is a column of the table rather than computed from others."""
+        return self.expression is None and self.comparison is None and self.share is None
+
+    @property
+    def source_column(self) -> str:
+        return self.column or self.name
+
+    @property
+    def temporal(self) -> bool:
+        return self.type in ("date", "timestamp", "timestamptz")
+
+    @property
+    def numeric(self) -> bool:
+        return self.type.startswith(("int", "uint", "float", "decimal"))
+
+    def operand_names(self) -> tuple[str, ...]:
+        """The metrics that this one is computed from, in the order in which they are first named."""
+        if self.expression is not None:
+            return operands(self.expression)
+        derived = self.comparison or self.share
+        return (derived.metric,) if derived else ()
+
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.about.every(), *self.aliases)
+
+
+class Freshness(Definition):
+    """How long a result may be reused, and from when its data counts as late."""
+
+    reuse_seconds: int = Setting(300, ge=0, description="a repeated query is answered from its snapshot for so long")
+    late_after_hours: float | None = Setting(None, gt=0, description="data older than this carries the warning STALE_DATA")
+
+
+class Source(Definition):
+    """A place where the dataset's rows are stored. {data} in the url stands for the catalog's data folder."""
+
+    name: str
+    url: str
+    table: str | None = Setting(None, description="the table; left out where the url names a single file")
+    kind: Literal["olap", "rows", "distributed"] = "olap"
+
+
+class Dataset(Definition):
+    """One logical wide table: what a scene's apiNo points to."""
+
+    api_no: str = Setting(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
+    title: Words
+    about: Words = Words()
+    owner: str | None = None
+    synthetic: bool = Setting(False, description="made-up data; said wherever the dataset appears")
+    key: tuple[str, ...] = Setting(min_length=1, description="the dimensions that together identify a row")
+    time_column: str | None = None
+    time_zone: ZoneName = "UTC"
+    week_start: WeekStart = "monday"
+    clock: datetime | None = Setting(None, description="a fixed 'now', for data that does not grow")
+    freshness: Freshness = Freshness()
+    sources: tuple[Source, ...] = Setting(min_length=1)
+    fields: tuple[Field, ...] = Setting(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_hold_together(self) -> Self:
+        _refuse_repeated(field.name for field in self.fields)
+        dimensions = {field.name for field in self.fields if field.role == "dimension"}
+        for name in (*self.key, *((self.time_column,) if self.time_column else ())):
+            if name not in dimensions:
+                raise ValueError(f"'{name}' is named in key or timeColumn and is no dimension of this dataset")
+        if self.clock is not None and self.clock.tzinfo is None:
+            raise ValueError("clock needs an offset, such as 2026-11-30T09:00:00+08:00")
+        for field in self.fields:
+            self._check_definition(field, dimensions)
+        self._refuse_circles()
+        return self
+
+    def _check_definition(self, field: Field, dimensions: set[str]) -> None:
+        try:
+            names = field.operand_names()
+        except ExpressionFault as fault:
+            raise ValueError(f"metric '{field.name}': {fault}") from fault
+        for name in names:
+            operand = self.by_name.get(name)
+            if operand is None or operand.role != "metric":
+                raise ValueError(f"metric '{field.name}' is computed from '{name}', which is no metric of this dataset")
+            if operand.comparison is not None or operand.share is not None:
+                raise ValueError(f"metric '{field.name}' cannot be computed from '{name}', itself a comparison or share")
+        if field.comparison is not None and self.time_column is None:
+            raise ValueError(f"metric '{field.name}' compares periods; the dataset needs a timeColumn")
+        for name in field.share.within if field.share else ():
+            if name not in dimensions:
+                raise ValueError(f"metric '{field.name}' is a share within '{name}', which is no dimension")
+
+    def _refuse_circles(self) -> None:
+        def walk(name: str, path: tuple[str, ...]) -> None:
+            if name in path:
+                raise ValueError(f"metrics are computed from each other in a circle: {' -> '.join((*path, name))}")
+            for operand in self.by_name[name].operand_names():
+                walk(operand, (*path, name))
+
+        for field in self.fields:
+            walk(field.name, ())
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Field]:
+        return {field.name: field for field in self.fields}
+
+    @property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(self.time_zone)
+
+
+def _refuse_repeated(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name == ROW_COUNT:
+            raise ValueError(f"'{ROW_COUNT}' exists in every dataset and cannot be a field's name")
+        if name in seen:
+            raise ValueError(f"field '{name}' is defined twice")
+        seen.add(name)

@@ -1,0 +1,115 @@
+"""The shape of policies.yaml: roles, what each may read of which dataset, and caps. Default deny; deny beats allow.
+
+Holds rules, decides nothing: `permissions.authorize` turns them into a Grant.
+"""
+
+from collections.abc import Mapping
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field as Setting, model_validator
+
+from engine.dataset import Definition
+from engine.rowrules import RowRule, parse_rule
+
+
+class Principal(BaseModel):
+    """Who asks: an id, the roles that identity gave it, and the attributes that row rules look at."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Setting(min_length=1)
+    roles: tuple[str, ...] = ()
+    attributes: Mapping[str, tuple[str, ...]] = {}
+
+
+class FieldRule(Definition):
+    """Shell patterns over field names."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class RowRuleText(Definition):
+    """A row rule as it is written: `channel in principal.channels`, `region = 'north'`.
+
+    A boundary is the caller's world (a tenant) and is stated in an answer's scope; a restriction hides rows that the
+    caller could have asked for, so an answer whose filters reach beyond it is incomplete.
+    """
+
+    rule: str
+    kind: Literal["boundary", "restriction"] = "restriction"
+
+    @model_validator(mode="after")
+    def _readable(self) -> Self:
+        parse_rule(self.rule)
+        return self
+
+    def parsed(self) -> RowRule:
+        return parse_rule(self.rule)
+
+
+class DatasetRule(Definition):
+    fields: FieldRule = FieldRule(allow=("*",))
+    rows: tuple[RowRuleText, ...] = ()
+
+
+class SceneRule(Definition):
+    """Shell patterns over scene ids, or tag:NAME."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+class Caps(Definition):
+    """Upper bounds of one answer. Of several roles the widest counts."""
+
+    rows: int = Setting(10_000, ge=1, description="rows that one query may read into its snapshot")
+    bytes: int = Setting(16 << 20, ge=1024, description="bytes of one snapshot")
+    time_ms: int = Setting(10_000, ge=50, description="milliseconds that one query may take")
+    page_rows: int = Setting(500, ge=1, description="rows of one page at most")
+    page_tokens: int = Setting(20_000, ge=200, description="tokens of one page at most")
+
+
+class RolePolicy(Definition):
+    inherits: tuple[str, ...] = ()
+    datasets: Mapping[str, DatasetRule] = Setting({}, description="by apiNo; '*' is every dataset")
+    scenes: SceneRule = SceneRule()
+    caps: Caps | None = None
+    says_restricted: bool = Setting(False, description="whether callers are told that a policy hides scenes from them")
+
+
+class Policies(Definition):
+    roles: Mapping[str, RolePolicy] = {}
+    local_roles: tuple[str, ...] = Setting((), description="the roles of the person who runs the gateway on this machine")
+
+    @model_validator(mode="after")
+    def _roles_exist(self) -> Self:
+        for name, role in self.roles.items():
+            self._check_inheritance(name, role)
+        for name in self.local_roles:
+            if name not in self.roles:
+                raise ValueError(f"localRoles names '{name}', which is no role; roles are {', '.join(self.roles) or 'none'}")
+        return self
+
+    def _check_inheritance(self, name: str, role: RolePolicy) -> None:
+        seen, waiting = {name}, list(role.inherits)
+        while waiting:
+            parent = waiting.pop()
+            if parent not in self.roles:
+                raise ValueError(f"role '{name}' inherits '{parent}', which is no role")
+            if parent == name:
+                raise ValueError(f"role '{name}' inherits itself")
+            if parent not in seen:
+                seen.add(parent)
+                waiting.extend(self.roles[parent].inherits)
+
+    def held_by(self, principal: Principal) -> tuple[RolePolicy, ...]:
+        """The principal's roles with all that they inherit, each once. Unknown role names grant nothing."""
+        names: dict[str, None] = {}
+        waiting = [name for name in principal.roles if name in self.roles]
+        while waiting:
+            name = waiting.pop(0)
+            if name not in names:
+                names[name] = None
+                waiting.extend(self.roles[name].inherits)
+        return tuple(self.roles[name] for name in names)

@@ -1,0 +1,1 @@
+"""The embedder protocol and one file per embedder."""

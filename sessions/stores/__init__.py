@@ -1,0 +1,1 @@
+"""The session store protocol and one file per store."""
