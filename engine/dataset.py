@@ -5,14 +5,16 @@ Knows no store and no SQL dialect: a dataset says what its fields mean, the back
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo, available_timezones
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field as Setting, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import Field as Setting
 from pydantic.alias_generators import to_camel
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from engine.expressions import ExpressionFault, operands
 
@@ -43,6 +45,20 @@ class Definition(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
+Misfit = tuple[tuple[str | int, ...], str]
+"""One fault between parts of a definition: where it stands, as keys and positions from the top, and a sentence."""
+
+
+def refuse(definition: Definition, misfits: Iterable[Misfit]) -> None:
+    """Raises one ValidationError with every misfit at its own place, so that a curator sees all of them at once."""
+    details = [
+        InitErrorDetails(type=PydanticCustomError("misfit", sentence), loc=place, input=None)
+        for place, sentence in misfits
+    ]
+    if details:
+        raise ValidationError.from_exception_data(type(definition).__name__, details)
+
+
 class Words(Definition):
     """A text in Chinese, English or both. A plain string is taken as the language that it is written in."""
 
@@ -66,7 +82,7 @@ class Words(Definition):
 def _known_type(text: str) -> str:
     squeezed = text.replace(" ", "")
     if not _TYPE.fullmatch(squeezed):
-        raise ValueError(f"'{text}' is no field type; write for example string, int64, decimal(18,2), date or timestamp")
+        raise ValueError(f"'{text}' is no field type; write for example string, int64, decimal(18,2) or timestamp")
     return squeezed
 
 
@@ -127,7 +143,7 @@ class Field(Definition):
     flags: tuple[Flag, ...] = ()
     values: tuple[LegalValue, ...] = Setting((), description="the legal values of an enumerated dimension")
     aggregation: Aggregation | None = None
-    expression: str | None = Setting(None, description="arithmetic over other metrics, such as (revenue - cost) / revenue")
+    expression: str | None = Setting(None, description="arithmetic over metrics, such as (revenue - cost) / revenue")
     comparison: Comparison | None = None
     share: Share | None = None
 
@@ -137,7 +153,7 @@ class Field(Definition):
         given = sum(definition is not None for definition in definitions)
         if self.role == "metric" and given != 1:
             raise ValueError(
-                f"metric '{self.name}' needs exactly one of aggregation, expression, comparison and share; it has {given}"
+                f"metric '{self.name}' needs one of aggregation, expression, comparison and share; it has {given}"
             )
         if self.role == "dimension" and given:
             raise ValueError(f"dimension '{self.name}' cannot carry an aggregation, expression, comparison or share")
@@ -175,7 +191,7 @@ class Freshness(Definition):
     """How long a result may be reused, and from when its data counts as late."""
 
     reuse_seconds: int = Setting(300, ge=0, description="a repeated query is answered from its snapshot for so long")
-    late_after_hours: float | None = Setting(None, gt=0, description="data older than this carries the warning STALE_DATA")
+    late_after_hours: float | None = Setting(None, gt=0, description="older data carries the warning STALE_DATA")
 
 
 class Source(Definition):
@@ -206,44 +222,66 @@ class Dataset(Definition):
 
     @model_validator(mode="after")
     def _names_hold_together(self) -> Self:
-        _refuse_repeated(field.name for field in self.fields)
-        dimensions = {field.name for field in self.fields if field.role == "dimension"}
-        for name in (*self.key, *((self.time_column,) if self.time_column else ())):
-            if name not in dimensions:
-                raise ValueError(f"'{name}' is named in key or timeColumn and is no dimension of this dataset")
-        if self.clock is not None and self.clock.tzinfo is None:
-            raise ValueError("clock needs an offset, such as 2026-11-30T09:00:00+08:00")
-        for field in self.fields:
-            self._check_definition(field, dimensions)
-        self._refuse_circles()
+        refuse(self, (*self._repeated_names(), *self._misfits()))
+        refuse(self, self._circles())
         return self
 
-    def _check_definition(self, field: Field, dimensions: set[str]) -> None:
+    def _repeated_names(self) -> Iterator[Misfit]:
+        seen: set[str] = set()
+        for at, field in enumerate(self.fields):
+            if field.name == ROW_COUNT:
+                yield ("fields", at, "name"), f"'{ROW_COUNT}' exists in every dataset and cannot be a field's name"
+            if field.name in seen:
+                yield ("fields", at, "name"), f"field '{field.name}' is defined twice"
+            seen.add(field.name)
+
+    def _misfits(self) -> Iterator[Misfit]:
+        dimensions = {field.name for field in self.fields if field.role == "dimension"}
+        for at, name in enumerate(self.key):
+            if name not in dimensions:
+                yield ("key", at), f"'{name}' is named in key and is no dimension of this dataset"
+        if self.time_column is not None and self.time_column not in dimensions:
+            yield ("timeColumn",), f"'{self.time_column}' is named in timeColumn and is no dimension of this dataset"
+        if self.clock is not None and self.clock.tzinfo is None:
+            yield ("clock",), "clock needs an offset, such as 2026-11-30T09:00:00+08:00"
+        for at, field in enumerate(self.fields):
+            for place, sentence in self._misfits_of(field, dimensions):
+                yield ("fields", at, *place), sentence
+
+    def _misfits_of(self, field: Field, dimensions: set[str]) -> Iterator[Misfit]:
         try:
             names = field.operand_names()
         except ExpressionFault as fault:
-            raise ValueError(f"metric '{field.name}': {fault}") from fault
+            yield ("expression",), f"metric '{field.name}': {fault}"
+            return
         for name in names:
             operand = self.by_name.get(name)
             if operand is None or operand.role != "metric":
-                raise ValueError(f"metric '{field.name}' is computed from '{name}', which is no metric of this dataset")
-            if operand.comparison is not None or operand.share is not None:
-                raise ValueError(f"metric '{field.name}' cannot be computed from '{name}', itself a comparison or share")
+                yield (), f"metric '{field.name}' is computed from '{name}', which is no metric of this dataset"
+            elif operand.comparison is not None or operand.share is not None:
+                yield (), f"metric '{field.name}' cannot be computed from '{name}', itself a comparison or share"
         if field.comparison is not None and self.time_column is None:
-            raise ValueError(f"metric '{field.name}' compares periods; the dataset needs a timeColumn")
+            yield ("comparison",), f"metric '{field.name}' compares periods; the dataset needs a timeColumn"
         for name in field.share.within if field.share else ():
             if name not in dimensions:
-                raise ValueError(f"metric '{field.name}' is a share within '{name}', which is no dimension")
+                yield ("share", "within"), f"metric '{field.name}' is a share within '{name}', which is no dimension"
 
-    def _refuse_circles(self) -> None:
-        def walk(name: str, path: tuple[str, ...]) -> None:
+    def _circles(self) -> Iterator[Misfit]:
+        """Each circle once, at the metric by which it is entered first. Every operand is known to exist."""
+        finished: set[str] = set()
+
+        def circle_from(name: str, path: tuple[str, ...]) -> tuple[str, ...] | None:
             if name in path:
-                raise ValueError(f"metrics are computed from each other in a circle: {' -> '.join((*path, name))}")
-            for operand in self.by_name[name].operand_names():
-                walk(operand, (*path, name))
+                return (*path[path.index(name) :], name)
+            if name in finished:
+                return None
+            found = [circle_from(operand, (*path, name)) for operand in self.by_name[name].operand_names()]
+            finished.add(name)
+            return next(filter(None, found), None)
 
-        for field in self.fields:
-            walk(field.name, ())
+        for at, field in enumerate(self.fields):
+            if circle := circle_from(field.name, ()):
+                yield ("fields", at), f"metrics are computed from each other in a circle: {' -> '.join(circle)}"
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:
@@ -252,13 +290,3 @@ class Dataset(Definition):
     @property
     def zone(self) -> ZoneInfo:
         return ZoneInfo(self.time_zone)
-
-
-def _refuse_repeated(names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name == ROW_COUNT:
-            raise ValueError(f"'{ROW_COUNT}' exists in every dataset and cannot be a field's name")
-        if name in seen:
-            raise ValueError(f"field '{name}' is defined twice")
-        seen.add(name)
