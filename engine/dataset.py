@@ -45,8 +45,11 @@ class Definition(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
-Misfit = tuple[tuple[str | int, ...], str]
-"""One fault between parts of a definition: where it stands, as keys and positions from the top, and a sentence."""
+Place = tuple[str | int, ...]
+"""Where a node stands in a definition: keys and positions from the top."""
+
+Misfit = tuple[Place, str]
+"""One fault between parts of a definition: where, and a sentence."""
 
 
 def refuse(definition: Definition, misfits: Iterable[Misfit]) -> None:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 _ALLOWED: tuple[type[exp.Expression], ...] = (
     exp.Add,
@@ -36,12 +37,12 @@ def parse(expression: str) -> exp.Expression:
     """
     try:
         tree = sqlglot.parse_one(expression, dialect="duckdb")
-    except sqlglot.ParseError as error:
+    except SqlglotError as error:
         raise ExpressionFault(f"'{expression}' cannot be read as an expression") from error
     for node in tree.walk():
         if not isinstance(node, _ALLOWED):
             raise ExpressionFault(
-                f"'{expression}' uses {type(node).__name__}; only + - * /, abs, coalesce and nullif over metrics are allowed"
+                f"'{expression}' uses {type(node).__name__}; allowed are + - * /, abs, coalesce and nullif over metrics"
             )
         if isinstance(node, exp.Column) and node.table:
             raise ExpressionFault(f"'{expression}' names a table; name metrics alone")

@@ -3,12 +3,13 @@
 Holds rules, decides nothing: `permissions.authorize` turns them into a Grant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field as Setting, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import Field as Setting
 
-from engine.dataset import Definition
+from engine.dataset import Definition, Misfit, refuse
 from engine.rowrules import RowRule, parse_rule
 
 
@@ -80,28 +81,37 @@ class RolePolicy(Definition):
 
 class Policies(Definition):
     roles: Mapping[str, RolePolicy] = {}
-    local_roles: tuple[str, ...] = Setting((), description="the roles of the person who runs the gateway on this machine")
+    local_roles: tuple[str, ...] = Setting((), description="the roles of whoever runs the gateway on this machine")
 
     @model_validator(mode="after")
     def _roles_exist(self) -> Self:
-        for name, role in self.roles.items():
-            self._check_inheritance(name, role)
-        for name in self.local_roles:
-            if name not in self.roles:
-                raise ValueError(f"localRoles names '{name}', which is no role; roles are {', '.join(self.roles) or 'none'}")
+        refuse(self, self._misfits())
         return self
 
-    def _check_inheritance(self, name: str, role: RolePolicy) -> None:
-        seen, waiting = {name}, list(role.inherits)
+    def _misfits(self) -> Iterator[Misfit]:
+        known = f"roles are {', '.join(self.roles) or 'none'}"
+        for name, role in self.roles.items():
+            for at, parent in enumerate(role.inherits):
+                place = ("roles", name, "inherits", at)
+                if parent not in self.roles:
+                    yield place, f"role '{name}' inherits '{parent}', which is no role; {known}"
+                elif self._reaches(parent, name):
+                    yield place, f"role '{name}' inherits itself"
+        for at, name in enumerate(self.local_roles):
+            if name not in self.roles:
+                yield ("localRoles", at), f"localRoles names '{name}', which is no role; {known}"
+
+    def _reaches(self, start: str, goal: str) -> bool:
+        """Whether `goal` is `start` or something that it inherits, directly or not."""
+        seen, waiting = set[str](), [start]
         while waiting:
-            parent = waiting.pop()
-            if parent not in self.roles:
-                raise ValueError(f"role '{name}' inherits '{parent}', which is no role")
-            if parent == name:
-                raise ValueError(f"role '{name}' inherits itself")
-            if parent not in seen:
-                seen.add(parent)
-                waiting.extend(self.roles[parent].inherits)
+            name = waiting.pop()
+            if name == goal:
+                return True
+            if name in self.roles and name not in seen:
+                seen.add(name)
+                waiting.extend(self.roles[name].inherits)
+        return False
 
     def held_by(self, principal: Principal) -> tuple[RolePolicy, ...]:
         """The principal's roles with all that they inherit, each once. Unknown role names grant nothing."""

@@ -1,10 +1,11 @@
-"""Row rules: a short language for which rows a role may read. Parsed to values here; compiled beneath every statement elsewhere."""
+"""Row rules: a short language for which rows a role may read. Parsed to values here, compiled into SQL elsewhere."""
 
 from dataclasses import dataclass
 from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 _PRINCIPAL = "principal"
 
@@ -30,7 +31,7 @@ def parse_rule(text: str) -> RowRule:
     """
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
-    except sqlglot.ParseError as error:
+    except SqlglotError as error:
         raise RowRuleFault(_advice(text)) from error
     if isinstance(tree, exp.EQ):
         return _rule(text, tree.this, [tree.expression])
@@ -51,7 +52,7 @@ def _rule(text: str, left: exp.Expression, right: list[exp.Expression]) -> RowRu
 def _literal(text: str, node: exp.Expression) -> str | int | bool:
     if isinstance(node, exp.Boolean):
         return bool(node.this)
-    if isinstance(node, exp.Literal):
+    if isinstance(node, exp.Literal) and (node.is_string or node.is_int):
         return str(node.this) if node.is_string else int(node.this)
     raise RowRuleFault(_advice(text))
 

@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal, Self
 
-from pydantic import Field as Setting, model_validator
+from pydantic import Field as Setting
+from pydantic import model_validator
 
-from engine.dataset import ROW_COUNT, Dataset, Definition, Field, LegalValue, Words
+from engine.dataset import ROW_COUNT, Dataset, Definition, Field, LegalValue, Place, Words
 from engine.policy import Policies
 
 SceneStatus = Literal["draft", "published", "deprecated", "retired"]
@@ -25,9 +26,9 @@ class Parameter(Definition):
     name: str
     required: bool = False
     about: Words = Words()
-    default: str | int | float | bool | None = Setting(None, description="used, with a warning, where the query says nothing")
+    default: str | int | float | bool | None = Setting(None, description="used, with a warning, unless the query says")
     max_days: int | None = Setting(None, ge=1, description="the longest span of a time parameter")
-    values: tuple[LegalValue, ...] = Setting((), description="legal values, where they are narrower than the field's own")
+    values: tuple[LegalValue, ...] = Setting((), description="legal values, where narrower than the field's own")
 
 
 class Combination(Definition):
@@ -44,7 +45,7 @@ class SceneFields(Definition):
     default: tuple[str, ...] = Setting(min_length=1)
     include: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
-    about: Mapping[str, Words] = Setting({}, description="what a field means here, where it differs from the dataset's text")
+    about: Mapping[str, Words] = Setting({}, description="what a field means here, where that differs")
 
 
 class Suggestion(Definition):
@@ -63,7 +64,7 @@ class Scene(Definition):
     purpose: Words
     questions: tuple[str, ...] = Setting((), description="example questions, in the words of those who ask")
     dimensions: tuple[str, ...] = Setting(min_length=1)
-    grain: tuple[str, ...] = Setting((), description="rows are grouped by these unless the query groups otherwise; empty: raw rows")
+    grain: tuple[str, ...] = Setting((), description="rows are grouped by these, unless asked otherwise; empty: raw")
     parameters: tuple[Parameter, ...] = ()
     metrics: tuple[str, ...] = ()
     fields: SceneFields
@@ -101,15 +102,18 @@ class Scene(Definition):
     def about(self, field: Field) -> Words:
         return self.fields.about.get(field.name, field.about)
 
-    def named_fields(self) -> tuple[tuple[str, str], ...]:
-        """(where in the file, field name) for every field that the scene names."""
-        named: list[tuple[str, str]] = []
-        named += [("grain", name) for name in self.grain]
-        named += [("parameters", parameter.name) for parameter in self.parameters]
-        named += [("metrics", name) for name in self.metrics]
-        named += [("fields", name) for name in (*self.fields.default, *self.fields.about)]
-        named += [("combinations", name) for combination in self.combinations for name in combination.fields]
-        named += [("suggested", name.removeprefix("-")) for name in self.suggested.order_by]
+    def named_fields(self) -> tuple[tuple[Place, str], ...]:
+        """(where in the scene, field name) for every field that the scene names."""
+        named: list[tuple[Place, str]] = []
+        named += [(("grain", at), name) for at, name in enumerate(self.grain)]
+        named += [(("parameters", at, "name"), parameter.name) for at, parameter in enumerate(self.parameters)]
+        named += [(("metrics", at), name) for at, name in enumerate(self.metrics)]
+        named += [(("fields", "default", at), name) for at, name in enumerate(self.fields.default)]
+        named += [(("fields", "about", name), name) for name in self.fields.about]
+        for of, combination in enumerate(self.combinations):
+            named += [(("combinations", of, "fields", at), name) for at, name in enumerate(combination.fields)]
+        order = self.suggested.order_by
+        named += [(("suggested", "orderBy", at), name.removeprefix("-")) for at, name in enumerate(order)]
         return tuple(pair for pair in named if pair[1] != ROW_COUNT)
 
 
@@ -184,7 +188,7 @@ class SceneCard:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a candidate stands where it stands: a kind (purpose, question, field, dimension, metric) and the text that met the query."""
+    """Why a candidate stands where it does: a kind (purpose, question, field, dimension, metric) and the text met."""
 
     kind: str
     text: str
