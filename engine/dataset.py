@@ -49,7 +49,7 @@ Place = tuple[str | int, ...]
 """Where a node stands in a definition: keys and positions from the top."""
 
 Misfit = tuple[Place, str]
-"""One fault between parts of a definition: where, and a sentence."""
+"""One fault between parts of a definition: where, and a sentence of the form `what is wrong; what to do`."""
 
 
 def refuse(definition: Definition, misfits: Iterable[Misfit]) -> None:
@@ -156,10 +156,12 @@ class Field(Definition):
         given = sum(definition is not None for definition in definitions)
         if self.role == "metric" and given != 1:
             raise ValueError(
-                f"metric '{self.name}' needs one of aggregation, expression, comparison and share; it has {given}"
+                f"metric '{self.name}' has {given} of aggregation, expression, comparison and share; it needs one"
             )
         if self.role == "dimension" and given:
-            raise ValueError(f"dimension '{self.name}' cannot carry an aggregation, expression, comparison or share")
+            raise ValueError(
+                f"dimension '{self.name}' carries an aggregation, expression, comparison or share; make it a metric"
+            )
         return self
 
     @property
@@ -233,20 +235,20 @@ class Dataset(Definition):
         seen: set[str] = set()
         for at, field in enumerate(self.fields):
             if field.name == ROW_COUNT:
-                yield ("fields", at, "name"), f"'{ROW_COUNT}' exists in every dataset and cannot be a field's name"
+                yield ("fields", at, "name"), f"'{ROW_COUNT}' exists in every dataset; give this field another name"
             if field.name in seen:
-                yield ("fields", at, "name"), f"field '{field.name}' is defined twice"
+                yield ("fields", at, "name"), f"field '{field.name}' is defined twice; rename or delete one"
             seen.add(field.name)
 
     def _misfits(self) -> Iterator[Misfit]:
         dimensions = {field.name for field in self.fields if field.role == "dimension"}
         for at, name in enumerate(self.key):
             if name not in dimensions:
-                yield ("key", at), f"'{name}' is named in key and is no dimension of this dataset"
+                yield ("key", at), f"key names '{name}', which is no dimension of this dataset; name its dimensions"
         if self.time_column is not None and self.time_column not in dimensions:
-            yield ("timeColumn",), f"'{self.time_column}' is named in timeColumn and is no dimension of this dataset"
+            yield ("timeColumn",), f"timeColumn '{self.time_column}' is no dimension of this dataset; name one"
         if self.clock is not None and self.clock.tzinfo is None:
-            yield ("clock",), "clock needs an offset, such as 2026-11-30T09:00:00+08:00"
+            yield ("clock",), "clock has no offset; write for example 2026-11-30T09:00:00+08:00"
         for at, field in enumerate(self.fields):
             for place, sentence in self._misfits_of(field, dimensions):
                 yield ("fields", at, *place), sentence
@@ -260,14 +262,14 @@ class Dataset(Definition):
         for name in names:
             operand = self.by_name.get(name)
             if operand is None or operand.role != "metric":
-                yield (), f"metric '{field.name}' is computed from '{name}', which is no metric of this dataset"
+                yield (), f"metric '{field.name}' is computed from '{name}', which is no metric here; name a metric"
             elif operand.comparison is not None or operand.share is not None:
-                yield (), f"metric '{field.name}' cannot be computed from '{name}', itself a comparison or share"
+                yield (), f"metric '{field.name}' is computed from a comparison or share; use the one beneath '{name}'"
         if field.comparison is not None and self.time_column is None:
-            yield ("comparison",), f"metric '{field.name}' compares periods; the dataset needs a timeColumn"
+            yield ("comparison",), f"metric '{field.name}' compares periods; give the dataset a timeColumn"
         for name in field.share.within if field.share else ():
             if name not in dimensions:
-                yield ("share", "within"), f"metric '{field.name}' is a share within '{name}', which is no dimension"
+                yield ("share", "within"), f"metric '{field.name}' is a share within '{name}'; name a dimension"
 
     def _circles(self) -> Iterator[Misfit]:
         """Each circle once, at the metric by which it is entered first. Every operand is known to exist."""
@@ -284,7 +286,8 @@ class Dataset(Definition):
 
         for at, field in enumerate(self.fields):
             if circle := circle_from(field.name, ()):
-                yield ("fields", at), f"metrics are computed from each other in a circle: {' -> '.join(circle)}"
+                path = " -> ".join(circle)
+                yield ("fields", at), f"metrics are computed from each other in a circle ({path}); let one be stored"
 
     @cached_property
     def by_name(self) -> Mapping[str, Field]:

@@ -96,7 +96,7 @@ class Policies(Definition):
                 if parent not in self.roles:
                     yield place, f"role '{name}' inherits '{parent}', which is no role; {known}"
                 elif self._reaches(parent, name):
-                    yield place, f"role '{name}' inherits itself"
+                    yield place, f"role '{name}' inherits itself; drop this entry"
         for at, name in enumerate(self.local_roles):
             if name not in self.roles:
                 yield ("localRoles", at), f"localRoles names '{name}', which is no role; {known}"

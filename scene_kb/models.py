@@ -82,7 +82,7 @@ class Scene(Definition):
     @model_validator(mode="after")
     def _dates_of_a_deprecation(self) -> Self:
         if self.status == "deprecated" and self.deprecated_until is None:
-            raise ValueError("a deprecated scene needs deprecatedUntil, the last day on which it answers")
+            raise ValueError("a deprecated scene has no last day; add deprecatedUntil: YYYY-MM-DD")
         return self
 
     @property
