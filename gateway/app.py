@@ -1,0 +1,136 @@
+"""The composition root: settings in, an open gateway out. Everything that opens is opened here, on one exit stack."""
+
+import hashlib
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from pkgutil import resolve_name
+
+from engine.backends.base import Backend, open_backend
+from engine.cursors import Cursors
+from engine.dataset import Dataset
+from engine.pipeline import Engine
+from engine.query import PageBounds
+from engine.snapshots.embedded import EmbeddedSnapshots
+from gateway.identity import Caller, local_caller
+from gateway.settings import Settings, local_user
+from gateway.steps import Steps
+from gateway.turns import Gateway
+from scene_kb import shipped
+from scene_kb.cards import card_of
+from scene_kb.catalog import load_catalog
+from scene_kb.embedders.base import Embedder, open_embedder
+from scene_kb.index import Index, NoIndex, Progress, StaleIndex, build, open_index
+from scene_kb.models import Catalog
+from scene_kb.resolver import Resolver
+from sessions import trace
+from sessions.stores.base import open_store
+
+_ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True)
+class App:
+    """An open gateway, and the caller that this machine's own user is."""
+
+    gateway: Gateway
+    local: Caller
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a catalog's files and its data are."""
+
+    folder: Path
+    data: Path
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) -> AsyncIterator[App]:
+    """Everything open, and closed again in reverse order.
+
+    Raises CatalogFault, EmbedderUnavailable, SourceUnavailable, StoreUnavailable or DataUnavailable.
+    """
+    trace.install()
+    place = locate(settings)
+    catalog = load_catalog(place.folder)
+    index, embedder = open_knowledge(catalog, place.folder, settings, progress=progress)
+    resolver: Resolver = resolve_name(settings.resolver)(index, embedder)
+    async with AsyncExitStack() as stack:
+        backends = open_backends(catalog.datasets, place.data)
+        for backend in backends.values():
+            stack.push_async_callback(backend.close)
+        snapshots = EmbeddedSnapshots(_file(settings.state_dir, "snapshots.sqlite"), max_bytes=settings.snapshot_bytes)
+        stack.push_async_callback(snapshots.close)
+        sessions = open_store(settings.session_url)
+        stack.push_async_callback(sessions.close)
+        engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(settings.keys()))
+        steps = Steps(
+            catalog=catalog,
+            resolver=resolver,
+            engine=engine,
+            sessions=sessions,
+            lifetime=settings.lifetime,
+            bounds=PageBounds(settings.page_rows, settings.page_bytes, settings.page_tokens),
+            wall=lambda: datetime.now(UTC),
+            fixed_now=settings.now,
+        )
+        local = local_caller(local_user(), catalog.policies, dimensions=settings.dimensions)
+        yield App(Gateway(steps), local, settings)
+
+
+def locate(settings: Settings, *, starting: Callable[[], None] = lambda: None) -> Place:
+    """A catalog that comes with the package by its name, with its data made on first use; else a folder.
+
+    `starting` is called where data has to be made.
+
+    Raises DataUnavailable where demonstration data cannot be made.
+    """
+    if settings.catalog in shipped.SHIPPED:
+        data = settings.cache_dir / "data" / settings.catalog
+        shipped.ensure_data(settings.catalog, data, starting=starting)
+        return Place(shipped.folder_of(settings.catalog), data)
+    folder = Path(settings.catalog).expanduser()
+    return Place(folder, folder / "data")
+
+
+def open_knowledge(
+    catalog: Catalog, folder: Path, settings: Settings, *, progress: Progress = lambda *_: None
+) -> tuple[Index, Embedder]:
+    """The index of the catalog in `folder`, built where it is missing or stale, and the embedder of its vectors.
+
+    Raises EmbedderUnavailable.
+    """
+    embedder = open_embedder(settings.embedder)
+    # By where the catalog lies, so that an edited one takes over the vectors of all that stayed.
+    place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    built = settings.cache_dir / "index" / f"{catalog.name}-{place}"
+    try:
+        index = open_index(built)
+        index.require(digest=catalog.digest, embedder=embedder.name)
+    except (NoIndex, StaleIndex):
+        cards = [card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes]
+        index = build(cards, built, embedder, digest=catalog.digest, progress=progress)
+    return index, embedder
+
+
+def open_backends(datasets: Mapping[str, Dataset], data: Path) -> dict[str, Backend]:
+    """One backend for each distinct url. Raises SourceUnavailable for a scheme that nothing serves."""
+    urls = {source.url for dataset in datasets.values() for source in dataset.sources}
+    return {url: open_backend(resolved_url(url, data)) for url in sorted(urls)}
+
+
+def resolved_url(url: str, data: Path, environment: Callable[[str], str | None] = os.environ.get) -> str:
+    """The url with {data} and ${NAME} filled in; an unset name stays as it is, and then names itself in the error."""
+    filled = _ENVIRONMENT.sub(lambda found: environment(found[1]) or found[0], url)
+    return filled.replace("{data}", str(data))
+
+
+def _file(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / name

@@ -1,0 +1,96 @@
+"""`sanbu init`, `sanbu kb check` and `sanbu kb build`: a catalog from its first draft to a published index."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import anyio
+from rich.text import Text
+
+from engine.backends.base import open_backend
+from gateway.app import open_knowledge
+from gateway.cli.terminal import Failure, err, index_progress, out, prepared, print_json, table
+from gateway.log import configure_logging
+from gateway.settings import Settings
+from scene_kb import shipped
+from scene_kb.catalog import load_catalog
+from scene_kb.diagnostics import CatalogFault
+from scene_kb.importers.database import draft
+from scene_kb.writing import write_draft
+
+
+def run_init(source: str, folder: Path) -> None:
+    """Drafts a catalog in `folder`, or copies one that comes with the package. Raises Failure."""
+    if folder.exists() and any(folder.iterdir()):
+        raise Failure(f"{folder} is not empty; choose another folder with --out")
+    if source in shipped.SHIPPED:
+        _copy(source, folder)
+    else:
+        _draft(source, folder)
+    catalog = load_catalog(folder)
+    out.print(Text(f"{folder}: {len(catalog.scenes)} scenes over {len(catalog.datasets)} datasets"), soft_wrap=True)
+    out.print(Text(f'next: sanbu ask --catalog {folder} "…"'), soft_wrap=True)
+
+
+def _copy(name: str, folder: Path) -> None:
+    place = prepared(Settings(catalog=name))
+    shutil.copytree(place.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    shutil.copytree(place.data, folder / "data")
+
+
+def _draft(source: str, folder: Path) -> None:
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise Failure(f"{source} does not exist; give a Parquet, CSV or DuckDB file, or a folder of Parquet files")
+    url = f"duckdb:{path.resolve()}"
+
+    async def main() -> None:
+        backend = open_backend(url)
+        try:
+            write_draft(await draft(url, backend, name=folder.resolve().name), folder)
+        finally:
+            await backend.close()
+
+    anyio.run(main)
+
+
+def run_check(name: str, *, as_json: bool) -> None:
+    """Prints every fault with file, line and fix. Status 1 where there is one."""
+    folder = shipped.folder_of(name) if name in shipped.SHIPPED else Path(name).expanduser()
+    try:
+        catalog = load_catalog(folder)
+    except CatalogFault as fault:
+        if as_json:
+            print_json({"ok": False, "diagnostics": [dataclasses.asdict(it) for it in fault.diagnostics]})
+        else:
+            for diagnostic in fault.diagnostics:
+                err.print(Text(str(diagnostic)), soft_wrap=True)
+        raise SystemExit(1) from None
+    fields = sum(len(dataset.fields) for dataset in catalog.datasets.values())
+    facts = {
+        "ok": True,
+        "scenes": len(catalog.scenes),
+        "datasets": len(catalog.datasets),
+        "fields": fields,
+        "diagnostics": [],
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        out.print(
+            Text(f"{folder}: {facts['scenes']} scenes, {facts['datasets']} datasets, {fields} fields, no faults"),
+            soft_wrap=True,
+        )
+
+
+def run_build(settings: Settings, *, as_json: bool) -> None:
+    """Builds and publishes the index; nothing is embedded that an earlier build already has."""
+    configure_logging("ERROR")
+    place = prepared(settings)
+    with index_progress() as progress:
+        index, embedder = open_knowledge(load_catalog(place.folder), place.folder, settings, progress=progress)
+    facts = {"scenes": len(index.cards), "texts": len(index.rows), "embedder": embedder.name, "version": index.version}
+    if as_json:
+        print_json(facts)
+    else:
+        out.print(table(None, tuple(facts), [tuple(facts.values())]))

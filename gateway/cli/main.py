@@ -1,0 +1,175 @@
+"""`sanbu`: the commands and their options. Each imports its work when it is called, so that --help is instant."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="sanbu",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Sanbu (三步): three tools between an agent and business data. Every answer says whether it is complete.",
+)
+kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check and build it.")
+trace = typer.Typer(no_args_is_help=True, help="What happened in a session.")
+app.add_typer(kb, name="kb")
+app.add_typer(trace, name="trace")
+
+Catalog = Annotated[
+    str | None, typer.Option("--catalog", "-c", help="A catalog folder, or ads or flights.  [default: ads]")
+]
+Now = Annotated[str | None, typer.Option("--now", help="A fixed clock with offset, such as 2026-11-30T09:00:00+08:00.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+
+
+def settings_from(**given: Any) -> Any:
+    """Settings with what the command line says over environment and .env file."""
+    from pydantic import ValidationError
+
+    from gateway.cli.terminal import Failure
+    from gateway.settings import Settings
+
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"]) or "settings"
+        raise Failure(f"{name}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+@app.command()
+def init(
+    source: Annotated[
+        str, typer.Argument(help="A Parquet, CSV or DuckDB file, a folder of Parquet files, or ads or flights.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder to make.")],
+) -> None:
+    """Draft a catalog from data, ready to check and ask; or copy a catalog that comes with the package."""
+    from gateway.cli.catalogs import run_init
+
+    run_init(source, out)
+
+
+@app.command()
+def demo(catalog: Annotated[str | None, typer.Argument(help="ads or flights; both where left out.")] = None) -> None:
+    """Ask five questions through a real MCP client, and show the three steps of each."""
+    from gateway.cli.demo import run_demo
+
+    run_demo(catalog)
+
+
+@app.command()
+def serve(
+    catalog: Catalog = None,
+    stdio: Annotated[bool, typer.Option("--stdio", help="MCP over stdin and stdout, for a local agent.")] = False,
+    http: Annotated[bool, typer.Option("--http", help="MCP at /mcp and JSON at /v1, over HTTP.")] = False,
+    host: Annotated[str | None, typer.Option(help="Where to listen.  [default: 127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="[default: 8722]")] = None,
+    now: Now = None,
+    log_level: Annotated[str | None, typer.Option(help="DEBUG, INFO, WARNING or ERROR; to stderr.")] = None,
+) -> None:
+    """Serve the three tools."""
+    from gateway.cli.serve import run_serve
+
+    run_serve(
+        settings_from(catalog=catalog, host=host, port=port, now=now, log_level=log_level), stdio=stdio, http=http
+    )
+
+
+@app.command()
+def ask(
+    query: Annotated[str, typer.Argument(help="The task in plain words, Chinese or English.")],
+    catalog: Catalog = None,
+    scene: Annotated[str | None, typer.Option(help="Pin a scene instead of finding one.")] = None,
+    dimension: Annotated[list[str] | None, typer.Option(help="Keep only scenes of this dimension; repeatable.")] = None,
+    now: Now = None,
+    as_json: Json = False,
+) -> None:
+    """Run the three steps as a client would, and print each."""
+    from gateway.cli.ask import run_ask
+
+    run_ask(settings_from(catalog=catalog, now=now), query, scene=scene, dimensions=dimension or [], as_json=as_json)
+
+
+@app.command()
+def query(
+    api_no: Annotated[str, typer.Argument(help="The dataset's apiNo.")],
+    field: Annotated[
+        list[str] | None, typer.Option("--field", "-f", help="name, name:avg or row_count; repeatable.")
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option("--where", "-w", help="NAME=VALUE, or a JSON object of filters; repeatable.")
+    ] = None,
+    group_by: Annotated[list[str] | None, typer.Option("--group-by", "-g", help="A dimension, or date:week.")] = None,
+    order_by: Annotated[
+        list[str] | None, typer.Option("--order-by", "-s", help="name, or -name for descending.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1)] = None,
+    page_size: Annotated[int | None, typer.Option(min=1, max=500)] = None,
+    cursor: Annotated[str | None, typer.Option(help="From the last answer, for the next page.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what would run, and run nothing.")] = False,
+    catalog: Catalog = None,
+    now: Now = None,
+    as_json: Json = False,
+) -> None:
+    """A person's query: the same engine under the same permissions, without a scene."""
+    from gateway.cli.query import run_query
+
+    given = {
+        "apiNo": api_no,
+        "fields": field,
+        "groupBy": group_by,
+        "orderBy": order_by,
+        "limit": limit,
+        "pageSize": page_size,
+        "cursor": cursor,
+    }
+    run_query(settings_from(catalog=catalog, now=now), given, where or [], explain=explain, as_json=as_json)
+
+
+@app.command()
+def doctor(catalog: Catalog = None, as_json: Json = False) -> None:
+    """Check this installation, the catalog and its sources, and say what to do about each fault."""
+    from gateway.cli.doctor import run_doctor
+
+    run_doctor(settings_from(catalog=catalog), as_json=as_json)
+
+
+@kb.command("check")
+def kb_check(
+    folder: Annotated[str, typer.Argument(help="A catalog folder, or ads or flights.")], as_json: Json = False
+) -> None:
+    """Check a catalog's files: every fault with file, line and fix."""
+    from gateway.cli.catalogs import run_check
+
+    run_check(folder, as_json=as_json)
+
+
+@kb.command("build")
+def kb_build(
+    folder: Annotated[str, typer.Argument(help="A catalog folder, or ads or flights.")], as_json: Json = False
+) -> None:
+    """Build and publish the catalog's retrieval index."""
+    from gateway.cli.catalogs import run_build
+
+    run_build(settings_from(catalog=folder), as_json=as_json)
+
+
+@trace.command("show")
+def trace_show(
+    session: Annotated[str, typer.Argument(help="A session id, or the traceId of an answer.")], as_json: Json = False
+) -> None:
+    """The turns of a session: what was asked, what was understood, what ran, what came back."""
+    from gateway.cli.trace import run_show
+
+    run_show(settings_from(), session, as_json=as_json)
+
+
+def main() -> None:
+    """The entry point: every foreseen fault is one sentence on stderr and status 1."""
+    from gateway.cli.terminal import told
+
+    with told():
+        app()

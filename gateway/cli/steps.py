@@ -1,0 +1,95 @@
+"""The three steps as a person reads them. Shows wire answers and nothing else: what an agent would see."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Group
+from rich.panel import Panel
+from rich.text import Text
+
+from gateway.cli.terminal import out, show_problem, table
+
+Wire = Mapping[str, Any]
+
+_ROWS = 10
+
+
+def show_step(tool: str, said: Wire) -> None:
+    """One answer of one tool."""
+    number = {"intentRecognition": "1", "fieldSelection": "2", "apiCall": "3"}[tool]
+    out.print(Text(f"\n{number} {tool}", style="bold cyan"))
+    if "error" in said:
+        show_problem(said)
+        return
+    {"intentRecognition": _found, "fieldSelection": _selected, "apiCall": show_answer}[tool](said)
+
+
+def _found(said: Wire) -> None:
+    if said["status"] == "no_match":
+        out.print(Text(f"no_match: {said['message']}", style="yellow"))
+        for near in said["nearest"]:
+            out.print(Text(f"  nearest: {near['title']} ({near['why']})"))
+        seen = ", ".join(f"{it['title']} {it['scenes']}" for it in said["catalogue"])
+        out.print(Text(f"  scenes per dimension: {seen}"))
+        return
+    if said["status"] == "ambiguous":
+        out.print(Text(f"ambiguous: {said['message']}", style="yellow"))
+    else:
+        scene = said["scene"]
+        out.print(
+            Text(
+                f"{scene['title']}  ({scene['sceneId']}@{scene['version']}, confidence {scene['confidence']})",
+                style="bold",
+            )
+        )
+        out.print(Text(f"  why: {'; '.join(scene['why'])}"))
+        for parameter in said["parameters"]:
+            told = ", ".join(map(_spoken, parameter["recognised"])) or "not mentioned"
+            out.print(Text(f"  {parameter['name']}: {told}"))
+    for other in said["alternatives"]:
+        out.print(
+            Text(f"  or: {other['title']} ({other['sceneId']}, {other['confidence']}): {other['differs']}", style="dim")
+        )
+
+
+def _selected(said: Wire) -> None:
+    rows = [
+        (it["name"], it["role"], it["type"], it.get("unit"), it["about"], ", ".join(it["flags"]))
+        for it in said["fields"]
+    ]
+    out.print(table(None, ("field", "role", "type", "unit", "about", "flags"), rows))
+    out.print(Text(f"  {said['of']['notRelevant']} of {said['of']['visible']} fields left out", style="dim"))
+
+
+def show_answer(said: Wire) -> None:
+    """Completeness stands above the rows, as prominent as they are."""
+    complete = said["completeness"]["complete"]
+    lines: list[Text] = [Text(said["completeness"]["statement"])] if complete else []
+    for reason in said["completeness"]["reasons"]:
+        lines.append(Text(f"{reason['code']}: {reason['message']}"))
+    if "empty" in said:
+        lines.append(Text(said["empty"]["message"]))
+    style = "green" if complete else "yellow"
+    out.print(Panel(Group(*lines), title=said["status"], title_align="left", border_style=style, expand=False))
+    if said["rows"]:
+        out.print(_grid(said["columns"], said["rows"][:_ROWS]))
+    if len(said["rows"]) > _ROWS:
+        out.print(Text(f"  … {len(said['rows']) - _ROWS} more rows on this page", style="dim"))
+    for warning in said["warnings"]:
+        out.print(Text(f"  ! {warning['code']}: {warning['message']}", style="dim"))
+    snapshot = said["completeness"]["snapshot"]
+    out.print(Text(f"  snapshot {snapshot['id']}, data as of {snapshot['dataAsOf']}", style="dim"))
+
+
+def _grid(columns: Sequence[Wire], rows: Sequence[Sequence[object]]) -> Any:
+    numeric = [
+        at for at, column in enumerate(columns) if column["type"].startswith(("int", "uint", "float", "decimal"))
+    ]
+    titles = [f"{it['name']} ({it['unit']})" if it.get("unit") else it["name"] for it in columns]
+    return table(None, titles, rows, right=numeric)
+
+
+def _spoken(value: object) -> str:
+    if isinstance(value, Mapping) and {"from", "to"} <= set(value):
+        return str(value["from"]) if value["from"] == value["to"] else f"{value['from']} – {value['to']}"
+    return str(value)

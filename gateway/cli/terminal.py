@@ -1,0 +1,111 @@
+"""How the command line speaks: tables and progress on a terminal, JSON for programs, one sentence for a fault."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from gateway.app import Place, locate
+from gateway.settings import Settings
+from scene_kb.index import Progress as IndexProgress
+
+out = Console()
+err = Console(stderr=True)
+
+
+class Failure(Exception):
+    """A foreseen fault: its text is one sentence that says what to do."""
+
+
+def print_json(value: object) -> None:
+    """Plain JSON on stdout, whatever the terminal."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Faults as one sentence on stderr and status 1; anything unforeseen keeps its traceback."""
+    try:
+        yield
+    except Failure as failure:
+        say_fault(str(failure))
+        raise SystemExit(1) from None
+    except Exception as error:
+        sentence = sentence_for(error)
+        if sentence is None:
+            raise
+        say_fault(sentence)
+        raise SystemExit(1) from None
+
+
+def say_fault(sentence: str) -> None:
+    err.print(Text(sentence), style="red", soft_wrap=True)
+
+
+def sentence_for(error: Exception) -> str | None:
+    """What a person is told of an error from below; None where nobody foresaw it."""
+    from engine.errors import EngineError, SourceUnavailable
+    from gateway.problems import problem_of
+    from scene_kb.diagnostics import CatalogFault
+    from scene_kb.embedders.base import EmbedderUnavailable
+    from scene_kb.shipped import DataUnavailable
+    from sessions.stores.base import StoreUnavailable
+
+    match error:
+        case CatalogFault():
+            return "\n".join(map(str, error.diagnostics))
+        case EmbedderUnavailable():
+            return f"{error}. {error.remedy}"
+        case DataUnavailable():
+            return str(error)
+        case SourceUnavailable():
+            return f"the source '{error.source}' cannot be read: {error.detail}"
+        case StoreUnavailable():
+            return f"the session store '{error.url}' cannot be used: {error.detail}"
+        case EngineError():
+            problem = problem_of(error, "en")
+            return f"{problem.field or problem.code}: {problem.reason}. {problem.suggestion}."
+    return None
+
+
+def prepared(settings: Settings) -> Place:
+    """The catalog's place; where demonstration data has to be made, that is said on stderr."""
+    return locate(settings, starting=lambda: err.print(f"making the demonstration data of {settings.catalog} …"))
+
+
+@contextmanager
+def index_progress() -> Iterator[IndexProgress]:
+    """A bar on stderr while texts are embedded; nothing where there is nothing to embed."""
+    columns = (TextColumn("building the index"), BarColumn(), MofNCompleteColumn(), TextColumn("texts"))
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("embed", total=None, visible=False)
+
+        def update(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total > 0)
+
+        yield update
+
+
+def table(
+    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()
+) -> Table:
+    """Cells are data and shown as text: no markup in them is obeyed."""
+    made = Table(*[], title=title, title_justify="left", header_style="bold")
+    for position, column in enumerate(columns):
+        made.add_column(Text(column), justify="right" if position in right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    return made
+
+
+def show_problem(problem: Mapping[str, Any]) -> None:
+    out.print(Text(f"✗ {problem['error']}: {problem['reason']}"), style="red", soft_wrap=True)
+    out.print(Text(f"  → {problem['suggestion']}"), soft_wrap=True)
+    if problem.get("legalValues"):
+        out.print(Text(f"  {', '.join(map(str, problem['legalValues']))}"), style="dim", soft_wrap=True)

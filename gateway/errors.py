@@ -1,0 +1,63 @@
+"""What can go wrong between the steps, as facts. The words stand in `problems`.
+
+GatewayError
+├── SessionNotFound      unknown, another caller's, or of no use: all the same to a caller
+├── SessionExpired       slept too long or grew too old
+├── StepOutOfOrder       a step that needs an earlier one
+├── UnknownScene         no such scene, or none that the caller may see
+├── UnknownDimension     no such dimension among the visible scenes
+├── InvalidArguments     an argument is missing, unknown, or of the wrong shape
+└── StoreDown            sessions or the index cannot be reached
+"""
+
+from dataclasses import dataclass
+
+
+class GatewayError(Exception):
+    """Base of this package's errors. Each carries facts; none carries advice."""
+
+
+@dataclass
+class SessionNotFound(GatewayError):
+    session_id: str
+
+
+@dataclass
+class SessionExpired(GatewayError):
+    session_id: str
+    idle_seconds: int
+
+
+@dataclass
+class StepOutOfOrder(GatewayError):
+    step: str
+    first: str
+    """The step to take before."""
+
+
+@dataclass
+class UnknownScene(GatewayError):
+    scene_id: str
+    legal: tuple[str, ...]
+    """Visible scenes, nearest first."""
+
+
+@dataclass
+class UnknownDimension(GatewayError):
+    name: str
+    legal: tuple[str, ...]
+
+
+@dataclass
+class InvalidArguments(GatewayError):
+    argument: str
+    received: object
+    fault: str
+    """missing, unknown, type, tooLong, tooShort, tooSmall, tooLarge or choice"""
+    expected: tuple[str, ...] = ()
+
+
+@dataclass
+class StoreDown(GatewayError):
+    what: str
+    retry_after_s: int

@@ -1,0 +1,231 @@
+"""Every error as the one shape that callers see: what is wrong, with what was received, and what to do next.
+
+A row per error class; a test walks the classes and fails for one without a row.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from engine import errors as engine
+from engine.dataset import Language
+from gateway import errors as gateway
+from gateway.messages import say
+from sessions.stores.base import StoreUnavailable
+
+Code = Literal[
+    "invalid_parameter",
+    "unknown_field",
+    "unknown_value",
+    "missing_parameter",
+    "unknown_scene",
+    "session_not_found",
+    "session_expired",
+    "step_out_of_order",
+    "cursor_invalid",
+    "not_permitted",
+    "limit_exceeded",
+    "time_budget_exceeded",
+    "source_unavailable",
+    "busy",
+    "internal",
+]
+
+_SHOWN = 12  # legal values, nearest first: enough to correct a slip, too few to be a catalogue
+_RECEIVED_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Problem:
+    code: Code
+    reason: str
+    suggestion: str
+    field: str | None = None
+    received: object = None
+    legal: tuple[object, ...] = ()
+    retryable: bool = False
+    retry_after_s: int | None = None
+
+    def to_wire(self, trace_id: str) -> dict[str, object]:
+        wire: dict[str, object] = {
+            "error": self.code,
+            "field": self.field,
+            "received": _shortened(self.received),
+            "reason": self.reason,
+            "suggestion": self.suggestion,
+            "retryable": self.retryable,
+            "traceId": trace_id,
+        }
+        if self.legal:
+            wire["legalValues"] = list(self.legal[:_SHOWN])
+        if self.retry_after_s is not None:
+            wire["retryAfterSeconds"] = self.retry_after_s
+        return wire
+
+
+def problem_of(error: Exception, language: Language) -> Problem:
+    """The row for the error's class; `internal` for one that has none, with nothing of the error's own text."""
+    row = _ROWS.get(type(error))
+    if row is None:
+        return Problem("internal", say("internal", language), say("internal.do", language))
+    return row(error, language)
+
+
+def known_errors() -> frozenset[type[Exception]]:
+    return frozenset(_ROWS)
+
+
+def _shortened(received: object) -> object:
+    text = received if isinstance(received, str) else repr(received)
+    return received if len(text) <= _RECEIVED_CHARACTERS else text[:_RECEIVED_CHARACTERS] + "…"
+
+
+def _invalid_parameter(error: engine.InvalidParameter, language: Language) -> Problem:
+    expected = ", ".join(error.expected[:_SHOWN])
+    return Problem(
+        "invalid_parameter",
+        say(f"invalid.{error.fault}", language),
+        say(f"invalid.{error.fault}.do", language, expected=expected),
+        field=error.argument,
+        received=error.received,
+        legal=error.expected,
+    )
+
+
+def _invalid_arguments(error: gateway.InvalidArguments, language: Language) -> Problem:
+    expected = ", ".join(error.expected)
+    if error.fault == "missing" and error.argument == "sessionId":
+        return _step_out_of_order(gateway.StepOutOfOrder("sessionId", "intentRecognition"), language)
+    key = f"argument.{error.fault}" if error.fault in ("missing", "unknown", "type") else "argument.bound"
+    return Problem(
+        "missing_parameter" if error.fault == "missing" else "invalid_parameter",
+        say(key, language, expected=expected),
+        say(f"{key}.do", language, expected=expected, field=error.argument),
+        field=error.argument,
+        received=error.received,
+        legal=error.expected if error.fault == "unknown" else (),
+    )
+
+
+def _step_out_of_order(error: gateway.StepOutOfOrder, language: Language) -> Problem:
+    what_to_do = "step_out_of_order.choose" if error.first == "fieldSelection" else "step_out_of_order.do"
+    return Problem(
+        "step_out_of_order",
+        say("step_out_of_order", language, step=error.step, first=error.first),
+        say(what_to_do, language, first=error.first),
+        field="sessionId",
+    )
+
+
+def _unknown_field(error: engine.UnknownField, language: Language) -> Problem:
+    reason, suggestion = say("unknown_field", language), say("unknown_field.do", language)
+    return Problem("unknown_field", reason, suggestion, error.argument, error.name, error.legal)
+
+
+def _unknown_value(error: engine.UnknownValue, language: Language) -> Problem:
+    reason, suggestion = say("unknown_value", language), say("unknown_value.do", language)
+    return Problem("unknown_value", reason, suggestion, f"filters.{error.field}", error.received, error.legal)
+
+
+def _unknown_dataset(error: engine.UnknownDataset, language: Language) -> Problem:
+    reason, suggestion = say("unknown_dataset", language), say("unknown_dataset.do", language)
+    return Problem("unknown_scene", reason, suggestion, "apiNo", error.api_no)
+
+
+def _unknown_scene(error: gateway.UnknownScene, language: Language) -> Problem:
+    reason, suggestion = say("unknown_scene", language), say("unknown_scene.do", language)
+    return Problem("unknown_scene", reason, suggestion, "sceneId", error.scene_id, error.legal)
+
+
+def _unknown_dimension(error: gateway.UnknownDimension, language: Language) -> Problem:
+    reason, suggestion = say("unknown_value", language), say("unknown_dimension.do", language)
+    return Problem("unknown_value", reason, suggestion, "dimensions", error.name, error.legal)
+
+
+def _missing_parameter(error: engine.MissingParameter, language: Language) -> Problem:
+    names = ", ".join(error.names)
+    reason = say("missing_parameter", language, names=names)
+    return Problem(
+        "missing_parameter", reason, say("missing_parameter.do", language, names=names), "filters", legal=error.names
+    )
+
+
+def _not_permitted(error: engine.NotPermitted, language: Language) -> Problem:
+    return Problem("not_permitted", say("not_permitted", language, what=error.what), say("not_permitted.do", language))
+
+
+def _limit_exceeded(error: engine.LimitExceeded, language: Language) -> Problem:
+    facts = {"received": error.received, "limit": error.limit}
+    reason, suggestion = say("limit_exceeded", language, **facts), say("limit_exceeded.do", language, **facts)
+    return Problem("limit_exceeded", reason, suggestion, error.argument, error.received)
+
+
+def _time_budget_exceeded(error: engine.TimeBudgetExceeded, language: Language) -> Problem:
+    return Problem(
+        "time_budget_exceeded",
+        say("time_budget_exceeded", language, budget=error.budget_ms),
+        say("time_budget_exceeded.do", language, suggested=error.suggested_ms),
+        field="timeBudgetMs",
+        received=error.budget_ms,
+        retryable=True,
+    )
+
+
+def _source_unavailable(error: engine.SourceUnavailable, language: Language) -> Problem:
+    return _retry("source_unavailable", error.retry_after_s, language)
+
+
+def _store_down(error: gateway.StoreDown, language: Language) -> Problem:
+    return _retry("source_unavailable", error.retry_after_s, language)
+
+
+def _store_unavailable(error: StoreUnavailable, language: Language) -> Problem:
+    return _retry("source_unavailable", 5, language)
+
+
+def _busy(error: engine.Busy, language: Language) -> Problem:
+    return _retry("busy", error.retry_after_s, language)
+
+
+def _retry(code: Literal["source_unavailable", "busy"], seconds: int, language: Language) -> Problem:
+    suggestion = say(f"{code}.do", language, seconds=seconds)
+    return Problem(code, say(code, language), suggestion, retryable=True, retry_after_s=seconds)
+
+
+def _cursor_invalid(error: engine.CursorInvalid, language: Language) -> Problem:
+    return Problem(
+        "cursor_invalid", say(f"cursor_invalid.{error.reason}", language), say("cursor_invalid.do", language), "cursor"
+    )
+
+
+def _session_not_found(error: gateway.SessionNotFound, language: Language) -> Problem:
+    reason, suggestion = say("session_not_found", language), say("session_not_found.do", language)
+    return Problem("session_not_found", reason, suggestion, "sessionId", error.session_id)
+
+
+def _session_expired(error: gateway.SessionExpired, language: Language) -> Problem:
+    reason = say("session_expired", language, idle=error.idle_seconds)
+    return Problem("session_expired", reason, say("session_expired.do", language), "sessionId", error.session_id)
+
+
+_ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
+    engine.UnknownDataset: _unknown_dataset,
+    engine.UnknownField: _unknown_field,
+    engine.UnknownValue: _unknown_value,
+    engine.InvalidParameter: _invalid_parameter,
+    engine.MissingParameter: _missing_parameter,
+    engine.NotPermitted: _not_permitted,
+    engine.LimitExceeded: _limit_exceeded,
+    engine.TimeBudgetExceeded: _time_budget_exceeded,
+    engine.SourceUnavailable: _source_unavailable,
+    engine.Busy: _busy,
+    engine.CursorInvalid: _cursor_invalid,
+    gateway.SessionNotFound: _session_not_found,
+    gateway.SessionExpired: _session_expired,
+    gateway.StepOutOfOrder: _step_out_of_order,
+    gateway.UnknownScene: _unknown_scene,
+    gateway.UnknownDimension: _unknown_dimension,
+    gateway.InvalidArguments: _invalid_arguments,
+    gateway.StoreDown: _store_down,
+    StoreUnavailable: _store_unavailable,
+}

@@ -1,0 +1,90 @@
+"""Every knob of the gateway, with its unit, default and reason. Read once; nothing below `app` sees the environment."""
+
+import getpass
+import os
+import secrets
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal, Self
+
+from platformdirs import user_cache_path, user_state_path
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from sessions.models import Lifetime
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Settings(BaseSettings):
+    """From the environment as SANBU_NAME, from a .env file, and from the command line, which wins."""
+
+    model_config = SettingsConfigDict(env_prefix="SANBU_", env_file=".env", extra="ignore", frozen=True)
+
+    catalog: str = Field("ads", description="a catalog folder, or the name of a catalog that comes with the package")
+    embedder: str = Field(
+        "auto", description="auto, e5, a sentence-transformers model or folder, or an embeddings endpoint"
+    )
+    resolver: str = Field("scene_kb.resolver:HybridResolver", description="MODULE:CLASS that finds scenes")
+    state_dir: Path = Field(
+        user_state_path("sanbu"), description="sessions, snapshots and keys; must outlive a restart"
+    )
+    cache_dir: Path = Field(user_cache_path("sanbu"), description="indexes and demonstration data; may be deleted")
+    session_store: str = Field("", description="url of the session store; empty: a SQLite file in state_dir")
+    signing_keys: tuple[SecretStr, ...] = Field(
+        (), description="newest first; empty: one is made and kept in state_dir"
+    )
+    now: datetime | None = Field(
+        None, description="a fixed clock with offset, for demonstrations and tests; empty: the real one"
+    )
+    session_idle_seconds: int = Field(
+        300, ge=10, description="a session sleeps so long; an agent's pause between two calls"
+    )
+    session_age_seconds: int = Field(3600, ge=60, le=3600, description="a session ends so long after its first call")
+    trace_days: int = Field(7, ge=1, description="turns are kept so long, for whoever asks what happened last night")
+    page_rows: int = Field(50, ge=1, le=500, description="rows of a page unless pageSize says otherwise")
+    page_bytes: int = Field(64 << 10, ge=1024, description="bytes of a page")
+    page_tokens: int = Field(4_000, ge=200, description="tokens of a page unless tokenBudget says otherwise")
+    snapshot_bytes: int = Field(512 << 20, ge=1 << 20, description="bytes of all stored snapshots; the oldest give way")
+    dimensions: tuple[str, ...] = Field((), description="a hard dimension filter for every call of this process")
+    host: str = Field("127.0.0.1", description="where HTTP listens; anything but loopback needs an identity")
+    port: int = Field(8722, ge=1, le=65535, description="the port of HTTP")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="what goes to stderr")
+
+    @model_validator(mode="after")
+    def _clock_has_an_offset(self) -> Self:
+        if self.now is not None and self.now.tzinfo is None:
+            raise ValueError("now needs an offset, such as 2026-11-30T09:00:00+08:00")
+        return self
+
+    @property
+    def listens_beyond_this_machine(self) -> bool:
+        return self.host not in _LOOPBACK
+
+    @property
+    def lifetime(self) -> Lifetime:
+        return Lifetime(timedelta(seconds=self.session_idle_seconds), timedelta(seconds=self.session_age_seconds))
+
+    @property
+    def session_url(self) -> str:
+        return self.session_store or f"sqlite:{self.state_dir / 'sessions.sqlite'}"
+
+    def keys(self) -> tuple[str, ...]:
+        """The signing keys; where none is configured, the one in state_dir, made on first use for its owner alone."""
+        if self.signing_keys:
+            return tuple(key.get_secret_value() for key in self.signing_keys)
+        path = self.state_dir / "signing.key"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
+        return (path.read_text().strip(),)
+
+
+def local_user() -> str:
+    """The operating system's name for whoever runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user id without an entry
+        return f"uid{os.getuid()}"

@@ -1,0 +1,363 @@
+"""The product in one file: find a scene, select its fields, call for data. Knows no MCP, no HTTP and no terminal.
+
+Each step takes its arguments and a caller and returns a Reply: what is said, and the facts that the next step needs.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import anyio.to_thread
+from opentelemetry import trace
+
+from engine.dataset import Dataset, Language, language_of
+from engine.errors import CursorInvalid, MissingParameter
+from engine.folding import fold, nearest
+from engine.names import legal_values
+from engine.pipeline import Engine, Request
+from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
+from gateway import present
+from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments
+from gateway.errors import SessionExpired, SessionNotFound, StepOutOfOrder, UnknownDimension, UnknownScene
+from gateway.identity import Caller
+from scene_kb import recognise
+from scene_kb.fields import Chosen, select_fields
+from scene_kb.models import Catalog, Match, Scene
+from scene_kb.resolver import Resolver
+from scene_kb.visibility import permitted_fields, pinned_scene, scenes_are_hidden, visible_scenes
+from sessions.models import Lifetime, Session, new_session_id
+from sessions.models import fold as fold_turns
+from sessions.stores.base import SessionStore
+
+_tracer = trace.get_tracer("sanbu.steps")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a step says, and what it leaves behind."""
+
+    said: Mapping[str, Any]
+    facts: Mapping[str, object]
+    session_id: str | None
+    """The session that the turn belongs to; None where none was opened."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One catalog's three steps. Everything is handed in open; nothing here reads settings or the environment."""
+
+    catalog: Catalog
+    resolver: Resolver
+    engine: Engine
+    sessions: SessionStore
+    lifetime: Lifetime
+    bounds: PageBounds
+    wall: Callable[[], datetime]
+    """The real time, with offset."""
+    fixed_now: datetime | None = None
+    """Stands in for the real time where answers depend on it; a dataset's own clock gives way to it."""
+
+    # intentRecognition ----------------------------------------------------------------------------------------------
+
+    async def find(self, asked: FindArguments, caller: Caller) -> Reply:
+        """From a task in plain words to a scene. Opens a session unless nothing answers the task.
+
+        Raises UnknownScene, UnknownDimension, SessionNotFound or SessionExpired.
+        """
+        before = await self._open_session(asked.session_id, caller) if asked.session_id else None
+        language = language_of(asked.query)
+        pinned = self._clock_facts(before)
+        scenes = visible_scenes(self.catalog, caller.principal, today=self._now(pinned, None).date())
+        dimensions = self._dimensions(asked.dimensions or caller.dimensions, scenes)
+        if asked.scene_id is not None:
+            match = present.pinned_match(self._scene(asked.scene_id, caller, pinned))
+        else:
+            match = await self._match(asked.query, scenes, dimensions)
+        session_id = before.id if before else new_session_id()
+        found = present.Found(
+            query=asked.query,
+            language=language,
+            match=match,
+            scenes={**scenes, **{it.ref: self.catalog.by_ref[it.ref] for it in match.candidates}},
+            catalog=self.catalog,
+            dimensions=dimensions,
+            session_id=session_id,
+            seconds=self.lifetime.idle.seconds,
+            hidden=scenes_are_hidden(self.catalog, caller.principal),
+        )
+        if match.verdict == "no_match":
+            return Reply(present.no_match(found), {}, asked.session_id)
+        facts: dict[str, object] = {
+            "query": asked.query,
+            "language": language,
+            "clock": pinned,
+            "fields": None,
+            "scene": None,
+        }
+        if match.verdict == "ambiguous":
+            return Reply(present.ambiguous(found), facts, session_id)
+        scene = self.catalog.by_ref[match.candidates[0].ref]
+        told = self._recognised(scene, asked.query, caller, pinned)
+        chosen = (
+            self._select(scene, asked.query, caller, SelectArguments(session_id=session_id)) if match.decisive else None
+        )
+        question = f"{scene.ref} {sorted(told.items())}"
+        facts |= {"scene": scene.ref, "recognised": told, "asked": {question: True}}
+        if chosen is not None:
+            facts["fields"] = [it.name for it in chosen.fields]
+        repeated = before is not None and question in _mapping(before.facts, "asked")
+        return Reply(
+            present.matched(found, scene, self._parameters(scene, told, caller), chosen, repeated), facts, session_id
+        )
+
+    async def _match(self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str]) -> Match:
+        with _tracer.start_as_current_span("scene_kb.match") as span:
+            visible = frozenset(scenes)
+            match = await anyio.to_thread.run_sync(
+                lambda: self.resolver.match(query, visible=visible, dimensions=dimensions)
+            )
+            span.set_attributes(present.match_facts(match))
+            return match
+
+    def _dimensions(self, wanted: tuple[str, ...], scenes: Mapping[str, Scene]) -> frozenset[str]:
+        """Names or what people call them, to the catalog's dimension names. Raises UnknownDimension."""
+        legal = sorted({name for scene in scenes.values() for name in scene.dimensions})
+        spoken = {name: self.catalog.dimension_names(name) for name in legal}
+        known = {fold(called): name for name in reversed(legal) for called in (*spoken[name], name)}
+        for name in wanted:
+            if fold(name) not in known:
+                raise UnknownDimension(name, nearest(name, spoken))
+        return frozenset(known[fold(name)] for name in wanted)
+
+    # fieldSelection -------------------------------------------------------------------------------------------------
+
+    async def select(self, asked: SelectArguments, caller: Caller) -> Reply:
+        """The few of the scene's fields that the task needs; with sceneId also the choice among alternatives.
+
+        Raises SessionNotFound, SessionExpired, StepOutOfOrder, UnknownScene or UnknownField.
+        """
+        session = await self._open_session(asked.session_id, caller)
+        pinned = self._clock_facts(session)
+        scene = (
+            self._scene(asked.scene_id, caller, pinned)
+            if asked.scene_id
+            else self._chosen_scene(session, caller, "fieldSelection")
+        )
+        query = str(session.facts["query"])
+        chosen = self._select(scene, asked.task or query, caller, asked)
+        told = self._recognised(scene, query, caller, pinned)
+        said = present.selected(
+            scene, self.catalog.dataset_of(scene), chosen, self._grant(scene, caller), _language(session)
+        )
+        facts = {"scene": scene.ref, "recognised": told, "fields": [it.name for it in chosen.fields]}
+        return Reply(said, facts, session.id)
+
+    def _select(self, scene: Scene, task: str, caller: Caller, asked: SelectArguments) -> Chosen:
+        with _tracer.start_as_current_span("scene_kb.fields") as span:
+            chosen = select_fields(
+                task,
+                scene,
+                self.catalog,
+                permitted=permitted_fields(scene, self.catalog, self._grant(scene, caller)),
+                include=asked.include or (),
+                exclude=asked.exclude or (),
+                limit=asked.limit,
+            )
+            span.set_attributes(present.chosen_facts(chosen))
+            return chosen
+
+    # apiCall --------------------------------------------------------------------------------------------------------
+
+    async def call(self, asked: CallArguments, caller: Caller) -> Reply:
+        """The data of the session's scene. What the query said about parameters holds unless told otherwise.
+
+        Raises SessionNotFound, SessionExpired, StepOutOfOrder, MissingParameter and every EngineError.
+        """
+        session = await self._open_session(asked.session_id, caller)
+        scene = self._chosen_scene(session, caller, "apiCall")
+        dataset = self.catalog.dataset_of(scene)
+        asked = self._continued(asked, session)
+        filters, defaulted = self._filters(scene, session, asked)
+        query = DataQuery(
+            api_no=scene.api_no,
+            filters=filters,
+            fields=asked.fields or _names(session.facts.get("fields")) or scene.fields.default,
+            group_by=asked.group_by,
+            grain=scene.grain,
+            order_by=asked.order_by or (),
+            limit=asked.limit,
+            limit_per_group=asked.limit_per_group,
+            within=scene.field_names(dataset),
+            max_days=_max_days(scene, dataset),
+            time_budget_ms=asked.time_budget_ms,
+        )
+        answer = await self.engine.run(self._request(query, caller, asked, session), wall=self.wall())
+        said = present.called(answer, _language(session), scene=scene, defaulted=defaulted)
+        facts = {
+            "snapshots": {answer.digest: answer.snapshot.id},
+            "calls": {answer.snapshot.id: asked.model_dump(mode="json", exclude=_NOT_REPEATED, exclude_none=True)},
+        }
+        return Reply(said, facts, session.id)
+
+    def _continued(self, asked: CallArguments, session: Session) -> CallArguments:
+        """A cursor alone stands for the arguments that it came from."""
+        if asked.cursor is None or asked.model_fields_set - {"session_id", "cursor", "page_size", "token_budget"}:
+            return asked
+        snapshot_id = self.engine.cursors.position(asked.cursor).snapshot_id
+        before = _mapping(session.facts, "calls").get(snapshot_id)
+        if not isinstance(before, Mapping):
+            raise CursorInvalid("otherCaller")
+        return asked.model_copy(
+            update=CallArguments.model_validate({**before, "sessionId": session.id}).model_dump(
+                exclude={"session_id", *_NOT_REPEATED}, exclude_unset=True
+            )
+        )
+
+    def _filters(
+        self, scene: Scene, session: Session, asked: CallArguments
+    ) -> tuple[dict[str, object], dict[str, object]]:
+        """(all filters, those of them that are defaults). Raises MissingParameter with every name at once."""
+        told = {name: values for name, values in _mapping(session.facts, "recognised").items() if values}
+        given: Mapping[str, object] = asked.filters or {}
+        unsaid = [it for it in scene.parameters if it.name not in given and it.name not in told]
+        defaults: dict[str, object] = {it.name: it.default for it in unsaid if it.default is not None}
+        filters = {name: value for name, value in {**defaults, **told, **given}.items() if value is not None}
+        missing = tuple(it.name for it in scene.parameters if it.required and it.name not in filters)
+        if missing:
+            raise MissingParameter(missing)
+        return filters, defaults
+
+    def visible_dimensions(self, caller: Caller) -> tuple[str, ...]:
+        """The dimensions of the scenes that the caller may see, the most frequent first. Touches no store."""
+        scenes = visible_scenes(self.catalog, caller.principal, today=self._now(self._clock_facts(None), None).date())
+        counts = Counter(name for scene in scenes.values() for name in scene.dimensions)
+        return tuple(name for name, _ in sorted(counts.items(), key=lambda it: (-it[1], it[0])))
+
+    async def query(self, asked: QueryArguments, caller: Caller) -> Reply:
+        """A person's query on a dataset: the same engine under the same permissions, without scene or session.
+
+        Raises every EngineError.
+        """
+        answer = await self.engine.run(self._person_request(asked, caller), wall=self.wall())
+        return Reply(present.called(answer, language_of(str(asked.filters or ""))), {}, None)
+
+    def explain(self, asked: QueryArguments, caller: Caller) -> Plan:
+        """What a person's query would run, without running it. Raises every EngineError that comes before a store."""
+        return self.engine.explain(self._person_request(asked, caller))
+
+    def _person_request(self, asked: QueryArguments, caller: Caller) -> Request:
+        query = DataQuery(
+            api_no=asked.api_no,
+            filters={name: value for name, value in (asked.filters or {}).items() if value is not None},
+            fields=asked.fields or (),
+            group_by=asked.group_by,
+            order_by=asked.order_by or (),
+            limit=asked.limit,
+            limit_per_group=asked.limit_per_group,
+            time_budget_ms=asked.time_budget_ms,
+        )
+        return self._request(query, caller, asked, None)
+
+    def _request(
+        self, query: DataQuery, caller: Caller, asked: CallArguments | QueryArguments, session: Session | None
+    ) -> Request:
+        held = _mapping(session.facts, "snapshots") if session else {}
+        return Request(
+            query=query,
+            principal=caller.principal,
+            now=self._now(self._clock_facts(session), self.engine.datasets.get(query.api_no)),
+            owner=f"{caller.principal.id} {session.id if session else ''}",
+            bounds=PageBounds(
+                rows=asked.page_size or self.bounds.rows,
+                bytes=self.bounds.bytes,
+                tokens=asked.token_budget or self.bounds.tokens,
+            ),
+            cursor=asked.cursor,
+            held={str(digest): str(snapshot_id) for digest, snapshot_id in held.items()},
+        )
+
+    # What the steps share -------------------------------------------------------------------------------------------
+
+    async def _open_session(self, session_id: str, caller: Caller) -> Session:
+        """Raises SessionNotFound for an unknown session and for another caller's alike, and SessionExpired."""
+        session = fold_turns(await self.sessions.turns(session_id))
+        if session is None or session.owner != caller.principal.id or "clock" not in session.facts:
+            raise SessionNotFound(session_id)
+        if session.has_expired(self.wall(), self.lifetime):
+            raise SessionExpired(session_id, self.lifetime.idle.seconds)
+        return session
+
+    def _scene(self, name: str, caller: Caller, pinned: Mapping[str, object]) -> Scene:
+        """Raises UnknownScene."""
+        today = self._now(pinned, None).date()
+        scene = pinned_scene(self.catalog, caller.principal, name, today=today)
+        if scene is None:
+            seen = visible_scenes(self.catalog, caller.principal, today=today)
+            raise UnknownScene(name, nearest(name, {it.scene_id: it.title.every() for it in seen.values()}))
+        return scene
+
+    def _chosen_scene(self, session: Session, caller: Caller, step: str) -> Scene:
+        """The version that the session pinned. Raises StepOutOfOrder where nothing was chosen yet."""
+        ref = session.facts.get("scene")
+        if ref is None:
+            raise StepOutOfOrder(step, "fieldSelection")
+        return self._scene(str(ref), caller, self._clock_facts(session))
+
+    def _grant(self, scene: Scene, caller: Caller) -> Grant:
+        return self.engine.grant(scene.api_no, caller.principal)
+
+    def _recognised(
+        self, scene: Scene, query: str, caller: Caller, pinned: Mapping[str, object]
+    ) -> dict[str, list[object]]:
+        dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
+        fields = {it.name: dataset.by_name[it.name] for it in scene.parameters if it.name in grant.fields}
+        legal = {name: legal_values(field, grant) for name, field in fields.items()}
+        clock = Clock(self._now(pinned, dataset), dataset.zone, dataset.week_start)
+        return recognise.recognised(query, fields, legal, clock)
+
+    def _parameters(
+        self, scene: Scene, told: Mapping[str, list[object]], caller: Caller
+    ) -> list[present.ShownParameter]:
+        dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
+        return [
+            present.ShownParameter(
+                it, dataset.by_name[it.name], told[it.name], legal_values(dataset.by_name[it.name], grant)
+            )
+            for it in scene.parameters
+            if it.name in told
+        ]
+
+    def _clock_facts(self, session: Session | None) -> Mapping[str, object]:
+        """The session's clock, or a new one: one now for all of its steps, past midnight and through retries."""
+        if session is not None:
+            return _mapping(session.facts, "clock")
+        fixed = self.fixed_now is not None
+        return {"now": (self.fixed_now or self.wall()).isoformat(), "fixed": fixed}
+
+    def _now(self, pinned: Mapping[str, object], dataset: Dataset | None) -> datetime:
+        if dataset is not None and dataset.clock is not None and not pinned["fixed"]:
+            return dataset.clock
+        return datetime.fromisoformat(str(pinned["now"]))
+
+
+_NOT_REPEATED = {"session_id", "cursor", "page_size", "token_budget", "time_budget_ms"}
+"""Arguments that belong to one call rather than to the rows that it asks for."""
+
+
+def _mapping(facts: Mapping[str, object], key: str) -> Mapping[str, Any]:
+    value = facts.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+def _language(session: Session) -> Language:
+    return "zh" if session.facts.get("language") == "zh" else "en"
+
+
+def _max_days(scene: Scene, dataset: Dataset) -> int | None:
+    return next((it.max_days for it in scene.parameters if it.name == dataset.time_column), None)

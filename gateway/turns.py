@@ -1,0 +1,123 @@
+"""The frame around every step: read the arguments, take the step, keep the turn, and name what goes wrong.
+
+MCP, HTTP and the command line all call `Gateway.answer`; none of them sees an exception.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import structlog
+from opentelemetry import trace
+
+from engine.dataset import Language, language_of
+from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, read
+from gateway.identity import Caller
+from gateway.problems import known_errors, problem_of
+from gateway.steps import Reply, Steps
+from sessions.models import Outcome, Session, Turn, fold
+from sessions.stores.base import StoreUnavailable
+from sessions.trace import collecting, records
+
+Tool = Literal["intentRecognition", "fieldSelection", "apiCall", "query"]
+
+_tracer = trace.get_tracer("sanbu.gateway")
+_log = structlog.get_logger("sanbu")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What leaves the house: a result in wire form, or a problem in wire form."""
+
+    said: Mapping[str, Any]
+    is_error: bool
+
+
+@dataclass(frozen=True)
+class Gateway:
+    steps: Steps
+
+    async def answer(self, tool: Tool, given: Mapping[str, object], caller: Caller) -> Answered:
+        """The step's result, with its turn kept. Never raises but for cancellation."""
+        with collecting() as spans:
+            with _tracer.start_as_current_span(tool) as span:
+                trace_id = format(span.get_span_context().trace_id, "032x")
+                reply, error = await self._take(tool, given, caller)
+                if reply is not None:
+                    said, session_id = dict(reply.said), reply.session_id
+                else:
+                    assert error is not None
+                    session = await self._own_session(given, caller)
+                    said = problem_of(error, _language(given, session)).to_wire(trace_id)
+                    session_id = session.id if session else None
+                span.set_attributes(
+                    {"principal": caller.principal.id, "status": str(said.get("status", said.get("error")))}
+                )
+            outcome: Outcome = "answered" if reply else "refused"
+            if said.get("status") == "no_match":
+                said["traceId"] = trace_id
+            if tool != "query":
+                turn = Turn(
+                    session_id=session_id or trace_id,
+                    owner=caller.principal.id,
+                    at=self.steps.wall(),
+                    step=tool,
+                    outcome=outcome,
+                    arguments=_as_json(given),
+                    facts=reply.facts if reply else {},
+                    said={key: value for key, value in said.items() if key != "rows"},
+                    spans=records(spans),
+                    trace_id=trace_id,
+                )
+                try:
+                    await self.steps.sessions.append(turn)
+                except StoreUnavailable as down:
+                    # Without its turn a session would not exist for the next step: better to say so now.
+                    said, outcome = problem_of(down, _language(given, None)).to_wire(trace_id), "refused"
+        return Answered(said, outcome == "refused")
+
+    async def _take(
+        self, tool: Tool, given: Mapping[str, object], caller: Caller
+    ) -> tuple[Reply | None, Exception | None]:
+        try:
+            return await self._step(tool, given, caller), None
+        except Exception as error:
+            if type(error) not in known_errors():
+                _log.exception("step failed", tool=tool, principal=caller.principal.id)
+            return None, error
+
+    async def _step(self, tool: Tool, given: Mapping[str, object], caller: Caller) -> Reply:
+        present = {name: value for name, value in given.items() if value is not None}
+        match tool:
+            case "intentRecognition":
+                return await self.steps.find(read(FindArguments, present), caller)
+            case "fieldSelection":
+                return await self.steps.select(read(SelectArguments, present), caller)
+            case "apiCall":
+                return await self.steps.call(read(CallArguments, present), caller)
+            case "query":
+                return await self.steps.query(read(QueryArguments, present), caller)
+
+    async def _own_session(self, given: Mapping[str, object], caller: Caller) -> Session | None:
+        """The caller's session that the arguments name; a refused call is told in its language and kept with it."""
+        session_id = given.get("sessionId")
+        if not isinstance(session_id, str):
+            return None
+        try:
+            session = fold(await self.steps.sessions.turns(session_id))
+        except StoreUnavailable:
+            return None
+        return session if session is not None and session.owner == caller.principal.id else None
+
+
+def _language(given: Mapping[str, object], session: Session | None) -> Language:
+    if session is not None and session.facts.get("language") in ("zh", "en"):
+        return "zh" if session.facts["language"] == "zh" else "en"
+    return language_of(json.dumps(_as_json(given), ensure_ascii=False))
+
+
+def _as_json(given: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments as plain JSON values, whatever a client sent."""
+    plain: dict[str, Any] = json.loads(json.dumps(dict(given), ensure_ascii=False, default=str))
+    return plain
