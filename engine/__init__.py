@@ -1,1 +1,4 @@
-"""The query engine: authorize, normalise, resolve, route, compile, fetch, freeze, page, assess. Knows no scene and no protocol."""
+"""The query engine: from a DataQuery under a Grant to a page that says whether it is complete.
+
+Knows no scene and no protocol.
+"""

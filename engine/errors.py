@@ -53,18 +53,15 @@ Fault = Literal[
     "operatorForType",
     "emptyList",
     "rangeReversed",
-    "rangeTooLong",
     "timeNotPlain",
     "notGrouped",
     "notADimension",
-    "notAMetric",
     "badGrain",
     "badAggregation",
     "badShape",
     "ambiguous",
     "unsortable",
     "needsGroups",
-    "notOneFile",
 ]
 
 

@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-_ALLOWED: tuple[type[exp.Expression], ...] = (
+_ALLOWED: tuple[type[exp.Expr], ...] = (
     exp.Add,
     exp.Sub,
     exp.Mul,
@@ -30,7 +30,7 @@ class ExpressionFault(ValueError):
 
 
 @lru_cache(maxsize=4096)
-def parse(expression: str) -> exp.Expression:
+def parse(expression: str) -> exp.Expr:
     """The expression's tree. Shared through the cache: copy before changing it.
 
     Raises ExpressionFault.

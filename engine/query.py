@@ -31,6 +31,8 @@ class DataQuery:
     fields: tuple[str, ...]
     group_by: tuple[str, ...] | None = None
     """None: raw rows, unless a field has to be computed over groups. (): one row for everything."""
+    grain: tuple[str, ...] = ()
+    """Where `group_by` is None: rows are grouped by the dimensions among `fields`, or by these where there are none."""
     order_by: tuple[str, ...] = ()
     limit: int | None = None
     limit_per_group: int | None = None
@@ -309,6 +311,8 @@ class EmptyFinding:
 @dataclass(frozen=True)
 class Answer:
     plan: Plan
+    digest: str
+    """Of the statement: equal for equal arguments, however they were said."""
     snapshot: Snapshot
     snapshot_hit: bool
     page: Page

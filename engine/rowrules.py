@@ -41,7 +41,7 @@ def parse_rule(text: str) -> RowRule:
     raise RowRuleFault(_advice(text))
 
 
-def _rule(text: str, left: exp.Expression, right: list[exp.Expression]) -> RowRule:
+def _rule(text: str, left: exp.Expr, right: list[exp.Expr]) -> RowRule:
     if not isinstance(left, exp.Column) or left.table:
         raise RowRuleFault(_advice(text))
     if len(right) == 1 and isinstance(right[0], exp.Column) and right[0].table == _PRINCIPAL:
@@ -49,7 +49,7 @@ def _rule(text: str, left: exp.Expression, right: list[exp.Expression]) -> RowRu
     return RowRule(left.name, values=tuple(_literal(text, node) for node in right))
 
 
-def _literal(text: str, node: exp.Expression) -> str | int | bool:
+def _literal(text: str, node: exp.Expr) -> str | int | bool:
     if isinstance(node, exp.Boolean):
         return bool(node.this)
     if isinstance(node, exp.Literal) and (node.is_string or node.is_int):

@@ -1,0 +1,30 @@
+"""One way to compare names: width, case and Han script folded away. And one did-you-mean for every package."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import opencc
+from rapidfuzz import fuzz, process
+
+
+@lru_cache(maxsize=1)
+def _simplifier() -> opencc.OpenCC:
+    return opencc.OpenCC("t2s")
+
+
+@lru_cache(maxsize=16_384)
+def fold(text: str) -> str:
+    """NFKC, traditional to simplified, case folded, outer white space off. Two texts with one fold mean one name."""
+    return str(_simplifier().convert(unicodedata.normalize("NFKC", text))).casefold().strip()
+
+
+def nearest(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """The keys of `names` by how close one of their names comes to `text`, best first, ties in the given order."""
+    wanted = fold(text)
+    spellings = [(key, fold(name)) for key, alternatives in names.items() for name in (key, *alternatives)]
+    scores = process.cdist([wanted], [spelling for _, spelling in spellings], scorer=fuzz.WRatio)[0]
+    best: dict[str, float] = {}
+    for (key, _), score in zip(spellings, scores, strict=True):
+        best[key] = max(best.get(key, 0.0), float(score))
+    return tuple(sorted(best, key=lambda key: -best[key]))

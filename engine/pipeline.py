@@ -1,0 +1,206 @@
+"""Engine.run: one straight line from a query to an answer.
+
+authorize ▶ resolve and normalise ▶ route ▶ compile ▶ (snapshot hit, or fetch and freeze) ▶ page ▶ assess
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+
+from opentelemetry import trace
+
+from engine.backends.base import Backend
+from engine.budget import cut_page
+from engine.compile import Target, compile_query
+from engine.completeness import assess
+from engine.cursors import Binding, Cursors, Position
+from engine.dataset import Dataset
+from engine.encode import encode_rows
+from engine.errors import CursorInvalid, UnknownDataset
+from engine.freeze import explain_empty, freeze
+from engine.permissions import authorize
+from engine.policy import Policies, Principal
+from engine.query import Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot
+from engine.resolve import resolve
+from engine.route import route
+from engine.snapshots.base import SingleFlight, SnapshotStore
+
+_tracer = trace.get_tracer("sanbu.engine")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A query with all that is not the query: who asks, when, and which part of the answer."""
+
+    query: DataQuery
+    principal: Principal
+    now: datetime
+    """The caller's pinned clock: what 昨天 is counted from."""
+    owner: str
+    """Caller and session in one text; cursors are bound to it."""
+    bounds: PageBounds
+    cursor: str | None = None
+    held: Mapping[str, str] = field(default_factory=dict)
+    """Snapshot ids that the caller's session already holds, by statement digest."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The datasets behind one set of policies. Opens nothing: backends and stores are handed in."""
+
+    datasets: Mapping[str, Dataset]
+    policies: Policies
+    backends: Mapping[str, Backend]
+    """By source url."""
+    snapshots: SnapshotStore
+    cursors: Cursors
+    flights: SingleFlight = field(default_factory=SingleFlight)
+
+    def grant(self, api_no: str, principal: Principal) -> Grant:
+        """Raises UnknownDataset."""
+        if api_no not in self.datasets:
+            raise UnknownDataset(api_no)
+        return authorize(self.policies, self.datasets[api_no], principal)
+
+    def explain(self, request: Request) -> Plan:
+        """What the request would run, and where, without touching a store.
+
+        Raises UnknownDataset, UnknownField, UnknownValue, InvalidParameter or LimitExceeded.
+        """
+        query = request.query
+        grant = self.grant(query.api_no, request.principal)
+        dataset = self.datasets[query.api_no]
+        resolved = resolve(query, dataset, grant, clock=Clock(request.now, dataset.zone, dataset.week_start))
+        chosen = route(resolved)
+        backend = self.backends[chosen.source.url]
+        row_cap = grant.caps.rows if query.limit is None else min(query.limit, grant.caps.rows)
+        target = Target(backend.relation(chosen.source.table), backend.dialect)
+        statement = compile_query(resolved, grant, target, row_cap=row_cap + 1)
+        return Plan(resolved, grant, chosen.source, chosen.reason, statement, row_cap)
+
+    async def run(self, request: Request, *, wall: datetime) -> Answer:
+        """The page that was asked for. `wall` is the real time, by which snapshots age.
+
+        Raises what `explain` raises, and TimeBudgetExceeded, SourceUnavailable, Busy or CursorInvalid.
+        """
+        with _tracer.start_as_current_span("engine.plan") as span:
+            plan = self.explain(request)
+            span.set_attributes(_plan_facts(plan))
+        digest = statement_digest(plan)
+        binding = Binding(request.owner, digest, plan.grant.fingerprint)
+        with _tracer.start_as_current_span("engine.rows") as span:
+            snapshot, hit, offset = await self._rows(request, plan, binding, wall)
+            span.set_attributes(_snapshot_facts(snapshot, hit))
+        columns, zone = plan.resolved.columns, plan.resolved.dataset.zone
+        rows, notes = encode_rows(snapshot.rows.slice(offset, request.bounds.rows), columns, zone=zone)
+        page = cut_page(rows, columns, offset=offset, total=snapshot.rows.num_rows, bounds=request.bounds)
+        cursor = None
+        if page.next_offset is not None:
+            cursor = self.cursors.write(Position(snapshot.id, page.next_offset), binding)
+        empty = None
+        if snapshot.rows.num_rows == 0:
+            empty = await explain_empty(
+                plan, self.backends[plan.source.url], budget_ms=_budget_ms(request.query, plan.grant)
+            )
+        return Answer(
+            plan=plan,
+            digest=digest,
+            snapshot=snapshot,
+            snapshot_hit=hit,
+            page=page,
+            completeness=assess(plan, snapshot, page, cursor=cursor),
+            empty=empty,
+            notes=(
+                *_cap_notes(request.query, plan.grant),
+                *plan.resolved.notes,
+                *_age_notes(plan.resolved.dataset, snapshot, request.now),
+                *notes,
+                *page.notes,
+            ),
+        )
+
+    async def _rows(self, request: Request, plan: Plan, binding: Binding, wall: datetime) -> tuple[Snapshot, bool, int]:
+        """(the frozen rows, whether they were frozen before, the page's first row).
+
+        A cursor and a pinned snapshot read stored rows alone; otherwise a young enough snapshot of the same data does.
+        """
+        if request.cursor is not None:
+            position = self.cursors.read(request.cursor, binding)
+            frozen = await self.snapshots.load(position.snapshot_id, now=wall)
+            if frozen is None:
+                raise CursorInvalid("expired")
+            return frozen, True, position.offset
+        if (held := request.held.get(binding.arguments)) and (pinned := await self.snapshots.load(held, now=wall)):
+            return pinned, True, 0
+        backend = self.backends[plan.source.url]
+        key = snapshot_key(plan, await backend.version(plan.source.table))
+        oldest = wall - timedelta(seconds=plan.resolved.dataset.freshness.reuse_seconds)
+        if (reusable := await self.snapshots.newest(key, not_before=oldest, now=wall)) is not None:
+            return reusable, True, 0
+
+        async def fetch() -> Snapshot:
+            fresh = await freeze(plan, key, backend, budget_ms=_budget_ms(request.query, plan.grant), wall=wall)
+            await self.snapshots.keep(fresh)
+            return fresh
+
+        return await self.flights.run(key, fetch), False, 0
+
+
+def statement_digest(plan: Plan) -> str:
+    """What is asked under which row rules, whatever words it came in and whatever the data holds now."""
+    caps = (plan.row_cap, plan.grant.caps.bytes)
+    parts = [plan.resolved.dataset.api_no, plan.source.name, plan.statement.sql, plan.statement.parameters, caps]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+def snapshot_key(plan: Plan, version: str) -> str:
+    """What the frozen rows depend on and nothing else: the statement, and the version of the data."""
+    return f"{statement_digest(plan)}:{version}"
+
+
+def _budget_ms(query: DataQuery, grant: Grant) -> int:
+    return min(query.time_budget_ms or grant.caps.time_ms, grant.caps.time_ms)
+
+
+def _cap_notes(query: DataQuery, grant: Grant) -> tuple[Note, ...]:
+    """Every argument that a cap of the role cut, with what was asked and what is obeyed."""
+    asked = (("limit", query.limit, grant.caps.rows), ("timeBudgetMs", query.time_budget_ms, grant.caps.time_ms))
+    return tuple(
+        Note("LIMIT_APPLIED", argument, received=value, used=cap)
+        for argument, value, cap in asked
+        if value and value > cap
+    )
+
+
+def _age_notes(dataset: Dataset, snapshot: Snapshot, now: datetime) -> tuple[Note, ...]:
+    """STALE_DATA where the latest row is older than the dataset allows. A day counts until its end."""
+    as_of, allowed = snapshot.data_as_of, dataset.freshness.late_after_hours
+    if as_of is None or allowed is None:
+        return ()
+    if not isinstance(as_of, datetime):
+        as_of = datetime.combine(as_of + timedelta(days=1), time(), tzinfo=dataset.zone)
+    moment = as_of if as_of.tzinfo else as_of.replace(tzinfo=dataset.zone)
+    if now.astimezone(UTC) - moment.astimezone(UTC) <= timedelta(hours=allowed):
+        return ()
+    return (Note("STALE_DATA", snapshot.source, used=_day_or_time(snapshot.data_as_of), owner=dataset.owner),)
+
+
+def _day_or_time(moment: date | datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _plan_facts(plan: Plan) -> dict[str, str]:
+    return {
+        "grant": plan.grant.fingerprint,
+        "principal": plan.grant.principal_id,
+        "source": plan.source.name,
+        "route": plan.route_reason,
+        "sql": plan.statement.sql,
+        "parameters": json.dumps(plan.statement.parameters, ensure_ascii=False, default=str),
+    }
+
+
+def _snapshot_facts(snapshot: Snapshot, hit: bool) -> dict[str, str | int | bool]:
+    return {"snapshot": snapshot.id, "hit": hit, "rows": snapshot.rows.num_rows, "bytes": snapshot.rows.nbytes}

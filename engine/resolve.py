@@ -1,0 +1,108 @@
+"""Every name in a query bound to a visible field, every value to its canonical form: a DataQuery becomes Resolved."""
+
+from collections.abc import Iterable
+
+from engine.dataset import Dataset
+from engine.errors import InvalidParameter, LimitExceeded
+from engine.filters import FilterReader
+from engine.folding import nearest
+from engine.names import Names, visible_fields
+from engine.query import Clock, Column, DataQuery, Grant, Note, OrderKey, Resolved, TimeSpan
+
+
+def resolve(query: DataQuery, dataset: Dataset, grant: Grant, *, clock: Clock) -> Resolved:
+    """The query with all names and values bound.
+
+    Raises UnknownField, UnknownValue, InvalidParameter or LimitExceeded.
+    """
+    names = Names(dataset, visible_fields(query, dataset, grant), grant)
+    grouped, columns = _columns(query, names)
+    filters = FilterReader(names, clock, grouped).read(query.filters)
+    if grouped:
+        _check_grouped(columns)
+    order = _order(query, names, columns, grouped)
+    if query.max_days is not None:
+        _check_days(filters.span, query.max_days, dataset)
+    return Resolved(
+        dataset=dataset,
+        columns=columns,
+        grouped=grouped,
+        filters=tuple(filters.filters),
+        having=tuple(filters.having),
+        order=order,
+        limit=query.limit,
+        limit_per_group=_limit_per_group(query, columns),
+        span=filters.span,
+        spoken_filters=filters.spoken,
+        notes=(*names.notes, *filters.notes, *_sort_notes(query, order)),
+    )
+
+
+def _columns(query: DataQuery, names: Names) -> tuple[bool, tuple[Column, ...]]:
+    asked = [names.column(text, "fields") for text in query.fields]
+    wanted = query.group_by
+    if wanted is None and query.grain and not any(column.groups for column in asked):
+        wanted = query.grain
+    groups = [names.column(text, "groupBy") for text in wanted or ()]
+    for text, column in zip(wanted or (), groups, strict=True):
+        if not column.groups:
+            dimensions = tuple(it for it in names.visible if names.dataset.by_name[it].role == "dimension")
+            raise InvalidParameter("groupBy", text, "notADimension", nearest(text, {name: () for name in dimensions}))
+    grouped = query.group_by is not None or bool(query.grain) or any(map(_needs_groups, asked))
+    unique = {column.label: column for column in (*groups, *asked)}
+    if query.group_by is not None:
+        _refuse_ungrouped(asked, groups)
+    if not unique:
+        raise InvalidParameter("fields", list(query.fields), "emptyList")
+    return grouped, tuple(unique.values())
+
+
+def _needs_groups(column: Column) -> bool:
+    return column.field is None or column.aggregation is not None or not column.field.stored
+
+
+def _refuse_ungrouped(asked: Iterable[Column], groups: Iterable[Column]) -> None:
+    grouped = {column.label for column in groups}
+    for column in asked:
+        if column.groups and column.label not in grouped:
+            raise InvalidParameter("fields", column.label, "notGrouped", tuple(sorted(grouped)))
+
+
+def _check_grouped(columns: Iterable[Column]) -> None:
+    for column in columns:
+        if column.field is not None and column.field.type == "json":
+            raise InvalidParameter("groupBy", column.label, "notADimension")
+
+
+def _order(query: DataQuery, names: Names, columns: tuple[Column, ...], grouped: bool) -> tuple[OrderKey, ...]:
+    keys = []
+    group_labels = {column.label for column in columns if column.groups}
+    for text in query.order_by:
+        column = names.column(text.removeprefix("-"), "orderBy")
+        if column.field is not None and column.field.type in ("json", "binary"):
+            raise InvalidParameter("orderBy", text, "unsortable")
+        if grouped and column.groups and column.label not in group_labels:
+            raise InvalidParameter("orderBy", text, "notGrouped", tuple(sorted(group_labels)))
+        if not grouped and _needs_groups(column):
+            raise InvalidParameter("orderBy", text, "needsGroups")
+        keys.append(OrderKey(column, descending=text.startswith("-")))
+    return tuple(keys)
+
+
+def _sort_notes(query: DataQuery, order: tuple[OrderKey, ...]) -> tuple[Note, ...]:
+    """A limit without a sort picks rows by key: worth a word, since they are not the top of anything."""
+    return (Note("SORT_DEFAULTED", "orderBy"),) if query.limit is not None and not order else ()
+
+
+def _limit_per_group(query: DataQuery, columns: tuple[Column, ...]) -> int | None:
+    if query.limit_per_group is not None and sum(column.groups for column in columns) < 2:
+        raise InvalidParameter("limitPerGroup", query.limit_per_group, "needsGroups")
+    return query.limit_per_group
+
+
+def _check_days(span: TimeSpan | None, max_days: int, dataset: Dataset) -> None:
+    if span is None or span.start is None or span.end is None:
+        return
+    days = (span.end - span.start).days
+    if days > max_days:
+        raise LimitExceeded(f"filters.{dataset.time_column}", received=days, limit=max_days)

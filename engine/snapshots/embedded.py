@@ -1,0 +1,157 @@
+"""Snapshots in one SQLite file, or in memory: Arrow streams, bounded in bytes, oldest out first.
+
+Survive a restart within their life where they have a file. One process at a time.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable
+from datetime import date, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import anyio.to_thread
+import pyarrow as pa
+from cachetools import LRUCache
+
+from engine.query import Snapshot
+from engine.snapshots.base import SnapshotStore
+
+T = TypeVar("T")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS snapshots (
+    id TEXT PRIMARY KEY, key TEXT NOT NULL, taken_at TEXT NOT NULL, expires_at TEXT NOT NULL,
+    facts TEXT NOT NULL, rows BLOB NOT NULL, bytes INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS by_key ON snapshots (key, taken_at);
+"""
+_SELECT = "SELECT id, facts, rows FROM snapshots"
+_DECODED_BYTES = 64 << 20  # recently used tables are kept decoded, since pages of one result come in quick succession
+
+
+class EmbeddedSnapshots:
+    """`path` is a file, or ":memory:". `max_bytes` bounds the stored streams."""
+
+    def __init__(self, path: str | Path = ":memory:", *, max_bytes: int = 512 << 20) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._decoded: LRUCache[str, Snapshot] = LRUCache(_DECODED_BYTES, getsizeof=lambda it: max(1, it.rows.nbytes))
+        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
+
+    async def newest(self, key: str, *, not_before: datetime, now: datetime) -> Snapshot | None:
+        sql = _SELECT + " WHERE key = ? AND taken_at >= ? AND expires_at > ? ORDER BY taken_at DESC LIMIT 1"
+        return await self._in_thread(lambda: self._read(sql, (key, _stamp(not_before), _stamp(now))))
+
+    async def load(self, snapshot_id: str, *, now: datetime) -> Snapshot | None:
+        sql = _SELECT + " WHERE id = ? AND expires_at > ?"
+        return await self._in_thread(lambda: self._read(sql, (snapshot_id, _stamp(now))))
+
+    async def keep(self, snapshot: Snapshot) -> None:
+        await self._in_thread(lambda: self._write(snapshot))
+
+    async def close(self) -> None:
+        self._connection.close()
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        def alone() -> T:
+            with self._lock:
+                return work()
+
+        return await anyio.to_thread.run_sync(alone)
+
+    def _read(self, sql: str, parameters: tuple[str, ...]) -> Snapshot | None:
+        found = self._connection.execute(sql, parameters).fetchone()
+        if found is None:
+            return None
+        snapshot_id, facts, stream = found
+        if snapshot_id not in self._decoded:
+            self._remember(_decoded(facts, stream))
+        return self._decoded.get(snapshot_id) or _decoded(facts, stream)
+
+    def _write(self, snapshot: Snapshot) -> None:
+        stream = _stream(snapshot.rows)
+        self._connection.execute("DELETE FROM snapshots WHERE expires_at <= ?", (_stamp(snapshot.taken_at),))
+        self._make_room(len(stream))
+        self._connection.execute(
+            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                snapshot.id,
+                snapshot.key,
+                _stamp(snapshot.taken_at),
+                _stamp(snapshot.expires_at),
+                _facts(snapshot),
+                stream,
+                len(stream),
+            ),
+        )
+        self._remember(snapshot)
+
+    def _make_room(self, wanted: int) -> None:
+        held = self._connection.execute("SELECT coalesce(sum(bytes), 0) FROM snapshots").fetchone()[0]
+        for snapshot_id, size in self._connection.execute(
+            "SELECT id, bytes FROM snapshots ORDER BY taken_at"
+        ).fetchall():
+            if held + wanted <= self._max_bytes:
+                return
+            self._connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot_id,))
+            self._decoded.pop(snapshot_id, None)
+            held -= size
+
+    def _remember(self, snapshot: Snapshot) -> None:
+        if snapshot.rows.nbytes < _DECODED_BYTES:
+            self._decoded[snapshot.id] = snapshot
+
+
+def _conforms(it: EmbeddedSnapshots) -> SnapshotStore:
+    return it
+
+
+def _stamp(moment: datetime) -> str:
+    """Epoch microseconds, padded so that texts sort like times."""
+    return f"{round(moment.timestamp() * 1_000_000):020d}"
+
+
+def _stream(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(rows)
+    return bytes(sink.getvalue())
+
+
+def _facts(snapshot: Snapshot) -> str:
+    as_of = snapshot.data_as_of
+    return json.dumps(
+        {
+            "id": snapshot.id,
+            "key": snapshot.key,
+            "taken_at": snapshot.taken_at.isoformat(),
+            "expires_at": snapshot.expires_at.isoformat(),
+            "data_as_of": as_of.isoformat() if as_of else None,
+            "total_rows": snapshot.total_rows,
+            "cut_by": snapshot.cut_by,
+            "source": snapshot.source,
+        }
+    )
+
+
+def _decoded(facts: str, stream: bytes) -> Snapshot:
+    known = json.loads(facts)
+    return Snapshot(
+        id=known["id"],
+        key=known["key"],
+        taken_at=datetime.fromisoformat(known["taken_at"]),
+        expires_at=datetime.fromisoformat(known["expires_at"]),
+        data_as_of=_moment(known["data_as_of"]),
+        rows=pa.ipc.open_stream(stream).read_all(),
+        total_rows=known["total_rows"],
+        cut_by=known["cut_by"],
+        source=known["source"],
+    )
+
+
+def _moment(text: str | None) -> date | datetime | None:
+    if text is None:
+        return None
+    return datetime.fromisoformat(text) if "T" in text else date.fromisoformat(text)

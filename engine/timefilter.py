@@ -1,0 +1,137 @@
+"""Filters on a time column: whatever words they come in, they become half-open spans on the column's own type."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
+
+from engine.dataset import Field
+from engine.errors import Fault, InvalidParameter
+from engine.query import Canonical, Clock, Condition, Note, Operator
+from engine.timespan import ImpossibleDate, Span, span_of, spans_in
+
+
+def canonical_time(field: Field, operator: Operator, raw: object, *, clock: Clock) -> Canonical:
+    """`raw` is a text (昨天, last 7 days, 2026-11-29), {"from", "to"} with inclusive ends, or a list of either.
+
+    Raises InvalidParameter.
+    """
+    if isinstance(raw, Mapping) and raw and set(raw) <= {"from", "to"}:
+        raw, operator = [raw.get("from"), raw.get("to")], "between"
+    if operator in ("ne", "notIn"):
+        raise _fault(field, operator, "operatorForType", "eq", "in", "between", "gte", "lt")
+    if operator in ("gt", "gte", "lt", "lte"):
+        return _one_sided(field, operator, raw, clock)
+    if operator == "between":
+        return _between(field, raw, clock)
+    items = list(raw) if isinstance(raw, list | tuple) else [raw]
+    if not items:
+        raise _fault(field, raw, "emptyList")
+    return _any_of(field, raw, [span for item in items for span in _spans(field, item, clock)])
+
+
+def spoken_span(field: Field, span: Span) -> dict[str, str]:
+    """The span as the wire states it: inclusive days, or inclusive to the microsecond where it is finer than days."""
+    if span.whole_days or field.type == "date":
+        start, end = _days(span)
+        return {"from": start.isoformat(), "to": (end - timedelta(days=1)).isoformat()}
+    return {"from": span.start.isoformat(), "to": (span.end - timedelta(microseconds=1)).isoformat()}
+
+
+def _fault(field: Field, raw: object, fault: Fault, *expected: str) -> InvalidParameter:
+    return InvalidParameter(f"filters.{field.name}", raw, fault, expected)
+
+
+def _spans(field: Field, item: object, clock: Clock) -> tuple[Span, ...]:
+    """The spans that one item names. 昨天和前天 names two, and each stays one."""
+    if isinstance(item, Mapping) and set(item) == {"from", "to"}:
+        return (_joined(field, item, _span(field, item["from"], clock), _span(field, item["to"], clock)),)
+    if isinstance(item, str):
+        try:
+            whole = span_of(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
+            found = (whole,) if whole else spans_in(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
+        except ImpossibleDate as error:
+            raise _fault(field, item, "impossibleDate") from error
+        if found:
+            return found
+    raise _fault(field, item, "notADate")
+
+
+def _span(field: Field, item: object, clock: Clock) -> Span:
+    found = _spans(field, item, clock)
+    if len(found) > 1:
+        raise _fault(field, item, "ambiguous", *(span.text for span in found))
+    return found[0]
+
+
+def _joined(field: Field, raw: object, first: Span, last: Span) -> Span:
+    if last.end <= first.start:
+        raise _fault(field, raw, "rangeReversed")
+    return Span(
+        start=first.start,
+        end=last.end,
+        whole_days=first.whole_days and last.whole_days,
+        text=f"{first.text} – {last.text}",
+        at=first.at,
+        ambiguous=first.ambiguous or last.ambiguous,
+    )
+
+
+def _between(field: Field, raw: object, clock: Clock) -> Canonical:
+    ends = list(raw) if isinstance(raw, list | tuple) else [raw]
+    if len(ends) != 2 or ends == [None, None]:
+        raise _fault(field, raw, "badShape", "[from, to]")
+    low, high = ends
+    if high is None:
+        return _one_sided(field, "gte", low, clock)
+    if low is None:
+        return _one_sided(field, "lte", high, clock)
+    return _any_of(field, raw, [_joined(field, raw, _span(field, low, clock), _span(field, high, clock))])
+
+
+def _one_sided(field: Field, operator: Operator, raw: object, clock: Clock) -> Canonical:
+    """gt and lte look at the end of what was named: `after 29 November` begins on the 30th."""
+    span = _span(field, raw, clock)
+    start, end = _edges(field, span)
+    side: Operator = "gte" if operator in ("gt", "gte") else "lt"
+    edge = start if operator in ("gte", "lt") else end
+    spoken: dict[str, str] = {side: edge.isoformat()}
+    return Canonical(((Condition(field.name, side, (edge,)),),), spoken, _notes(field, raw, spoken, span))
+
+
+def _any_of(field: Field, raw: object, spans: Sequence[Span]) -> Canonical:
+    unique = sorted({(span.start, span.end): span for span in spans}.values(), key=lambda span: (span.start, span.end))
+    spoken = [spoken_span(field, span) for span in unique]
+    alternatives = []
+    for span in unique:
+        start, end = _edges(field, span)
+        alternatives.append((Condition(field.name, "gte", (start,)), Condition(field.name, "lt", (end,))))
+    received = [raw] if len(unique) == 1 else [span.text for span in unique]
+    notes = [
+        note
+        for was, said, span in zip(received, spoken, unique, strict=True)
+        for note in _notes(field, was, said, span)
+    ]
+    return Canonical(tuple(alternatives), spoken[0] if len(spoken) == 1 else spoken, tuple(notes))
+
+
+def _edges(field: Field, span: Span) -> tuple[date | datetime, date | datetime]:
+    """The span's ends in the column's type. Naive timestamps are the dataset's local wall time."""
+    if field.type == "date":
+        return _days(span)
+    if field.type == "timestamp":
+        return span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)
+    return span.start, span.end
+
+
+def _days(span: Span) -> tuple[date, date]:
+    """Half-open days that cover the span: a day column cannot hold less than a day."""
+    ends_at_midnight = span.end.time() == time()
+    return span.start.date(), span.end.date() if ends_at_midnight else span.end.date() + timedelta(days=1)
+
+
+def _notes(field: Field, raw: object, used: Mapping[str, str], span: Span) -> tuple[Note, ...]:
+    """Nothing where the caller already wrote what is used."""
+    received = list(raw) if isinstance(raw, list | tuple) else [raw]
+    said_already = all(str(part) in used.values() for part in received) and not span.ambiguous
+    if said_already or raw == used:
+        return ()
+    return (Note("VALUE_NORMALISED", field.name, received=raw, used=dict(used), ambiguous=span.ambiguous),)

@@ -1,0 +1,364 @@
+"""The calendar under time expressions: what one is made of, before and after it has its place in time.
+
+Days, Moments      placed: a run of whole days; a stretch of the clock
+Part, TimeOfDay    not yet placed: a part of some larger period (November of some year); a time of some day
+SameAgo            refers to another expression of the sentence (去年同期)
+
+Knows no language. Arithmetic that leaves the calendar raises ValueError or OverflowError; `timespan` gives both their
+one meaning, ImpossibleDate.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Literal
+
+from engine.dataset import WeekStart
+
+Unit = Literal["year", "half", "quarter", "month", "third", "week", "day"]
+
+_MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "half": 6, "year": 12}
+_DAYS: dict[Unit, int] = {"day": 1, "week": 7}
+_FARTHEST = 100  # periods looked through for a part: more than the eight years that February 29 can be away
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What relative expressions hang on: the moment, in the reader's own zone, and the first day of a week."""
+
+    now: datetime
+    week_start: WeekStart
+
+    @property
+    def today(self) -> date:
+        return self.now.date()
+
+    @property
+    def zone(self) -> tzinfo:
+        assert self.now.tzinfo is not None
+        return self.now.tzinfo
+
+
+@dataclass(frozen=True)
+class Days:
+    """Whole days, both ends included. `unit` is set where they are one calendar period, which can be narrowed."""
+
+    first: date
+    last: date
+    unit: Unit | None = None
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True)
+class Moments:
+    """[start, end) by the clock. `until` is what the expression means as the end of a range: 5点 ends at 5:00."""
+
+    start: datetime
+    end: datetime
+    until: datetime
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A `unit` somewhere within a period of unit `of`: a month of a year, a weekday of a week."""
+
+    unit: Unit
+    of: Unit
+    within: Callable[[Days], Days | None]
+    """The part of that period; None where that period has none (a 31st in April)."""
+    states: tuple[Unit, ...] = ()
+    """Units that the text itself names on the way: a day written with its month states the month."""
+    ambiguous: bool = False
+
+
+@dataclass(frozen=True)
+class TimeOfDay:
+    """A time on the clock of some day, counted from its midnight; `width` is how much of the day it stands for."""
+
+    at: timedelta
+    width: timedelta
+    half_known: bool = False
+    """Morning or afternoon was said, so that a plain 5 after 下午3点到 may mean 17."""
+    of_twelve: bool = False
+    """Written as people count to twelve: 9点 rather than 09:00."""
+    window: bool = False
+    """A part of the day without a time, such as 下午; its edges are a convention."""
+
+    @property
+    def until(self) -> timedelta:
+        """A window ends where it ends. 23:59 and 23:59:59 close the day; any other time ends a range at itself."""
+        closes_day = timedelta(hours=23, minutes=59) <= self.at < timedelta(hours=24)
+        return self.at + self.width if self.window or closes_day else self.at
+
+
+@dataclass(frozen=True)
+class SameAgo:
+    """The same period, `count` units earlier, as the expression beside it; alone, the same day."""
+
+    unit: Unit
+    count: int
+
+
+Placed = Days | Moments
+Piece = Placed | Part | TimeOfDay | SameAgo
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of a grammar: what it looks like in folded text, and how to read it. None: no time expression after all."""
+
+    pattern: re.Pattern[str]
+    read: Callable[[re.Match[str], Clock], Piece | None]
+
+
+def rule(pattern: str, read: Callable[[re.Match[str], Clock], Piece | None]) -> Rule:
+    return Rule(re.compile(pattern), read)
+
+
+# ------------------------------------------------------------------------------------------------ calendar arithmetic
+
+
+def shift(day: date, unit: Unit, count: int) -> date:
+    """`count` units later, or earlier; a day that the month lacks becomes its last: March 31 less a month is February 28."""
+    if unit in _DAYS:
+        return day + timedelta(days=_DAYS[unit] * count)
+    months = day.year * 12 + day.month - 1 + _MONTHS[unit] * count
+    year, month = divmod(months, 12)
+    if not 1 <= year <= 9999:
+        raise OverflowError(f"year {year} is outside the calendar")
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def period_of(day: date, unit: Unit, week_start: WeekStart) -> Days:
+    """The calendar period of that unit in which the day lies."""
+    if unit == "day":
+        return Days(day, day, unit)
+    if unit == "week":
+        first = day - timedelta(days=(day.weekday() + (week_start == "sunday")) % 7)
+        return Days(first, first + timedelta(days=6), unit)
+    months = _MONTHS[unit]
+    first = date(day.year, (day.month - 1) // months * months + 1, 1)
+    month = first.month + months - 1
+    return Days(first, date(first.year, month, monthrange(first.year, month)[1]), unit)
+
+
+def relative_period(clock: Clock, unit: Unit, count: int) -> Days:
+    """The period of today shifted by whole periods: -1 is the last one, 0 the current one."""
+    here = period_of(clock.today, unit, clock.week_start)
+    return period_of(shift(here.first, unit, count), unit, clock.week_start)
+
+
+def relative_weekday(clock: Clock, weekday: int, weeks: int) -> Days:
+    """That weekday (Monday is 0) in the calendar week that lies so many weeks away."""
+    found = weekday_of(weekday).within(relative_period(clock, "week", weeks))
+    assert found is not None
+    return found
+
+
+def relative_weekend(clock: Clock, weeks: int) -> Days:
+    """Saturday and Sunday. They belong together whatever day a week starts on, so weeks count from Monday here."""
+    saturday = shift(period_of(clock.today, "week", "monday").first, "day", 5 + 7 * weeks)
+    return Days(saturday, shift(saturday, "day", 1))
+
+
+def rolling_days(clock: Clock, unit: Unit, count: int, *, with_today: bool = False, ambiguous: bool = False) -> Days:
+    """So many whole units that end yesterday, or today. A negative count runs forward from tomorrow, or today."""
+    if count < 0:
+        first = clock.today if with_today else shift(clock.today, "day", 1)
+        return Days(first, shift(shift(first, unit, -count), "day", -1), ambiguous=ambiguous)
+    last = clock.today if with_today else shift(clock.today, "day", -1)
+    return Days(shift(shift(last, "day", 1), unit, -count), last, ambiguous=ambiguous)
+
+
+def rolling_periods(clock: Clock, unit: Unit, count: int) -> Days:
+    """So many complete calendar periods before the current one."""
+    return Days(relative_period(clock, unit, -count).first, relative_period(clock, unit, -1).last)
+
+
+def rolling_time(clock: Clock, length: timedelta) -> Moments:
+    """So much elapsed time that ends now; a negative length begins now. Elapsed: a night that repeats an hour counts it."""
+    there = (clock.now.astimezone(UTC) - length).astimezone(clock.zone)
+    start, end = (there, clock.now) if length > timedelta(0) else (clock.now, there)
+    return Moments(start, end, end)
+
+
+def to_date(clock: Clock, unit: Unit) -> Days:
+    """From the start of the current period to today, today included."""
+    return Days(period_of(clock.today, unit, clock.week_start).first, clock.today)
+
+
+def days_ago(clock: Clock, unit: Unit, count: int) -> Days:
+    """The one day that lies so many units back."""
+    return period_of(shift(clock.today, unit, -count), "day", clock.week_start)
+
+
+def shifted(days: Days, unit: Unit, count: int) -> Days:
+    """The same days so many units away; a month that is whole stays whole although months differ in length."""
+    after = days.last + timedelta(days=1)
+    last = shift(after, unit, count) - timedelta(days=1) if after.day == 1 else shift(days.last, unit, count)
+    first = shift(days.first, unit, count)
+    return Days(first, max(first, last), days.unit, days.ambiguous)
+
+
+# ------------------------------------------------------------------------------------- parts that wait for their place
+
+
+def month_of(month: int, *, ambiguous: bool = False) -> Part:
+    date(2000, month, 1)
+
+    def within(year: Days) -> Days:
+        return period_of(date(year.first.year, month, 1), "month", "monday")
+
+    return Part("month", "year", within, ambiguous=ambiguous)
+
+
+def day_of_year(month: int, day: int, *, ambiguous: bool = False) -> Part:
+    """A day written with its month. Raises ValueError where no year has it."""
+    date(2000, month, day)
+
+    def within(year: Days) -> Days | None:
+        return _day(year.first.year, month, day)
+
+    return Part("day", "year", within, states=("month",), ambiguous=ambiguous)
+
+
+def days_of_year(month: int, first: int, last: int) -> Part:
+    """Nov 1-5: days of one month. Raises ValueError where no year has them or they run backwards."""
+    if date(2000, month, first) > date(2000, month, last):
+        raise ValueError(f"{first}-{last} runs backwards")
+
+    def within(year: Days) -> Days | None:
+        start, end = _day(year.first.year, month, first), _day(year.first.year, month, last)
+        return None if start is None or end is None else Days(start.first, end.last)
+
+    return Part("day", "year", within)
+
+
+def day_of_month(day: int) -> Part:
+    date(2000, 1, day)
+    return Part("day", "month", lambda month: _day(month.first.year, month.first.month, day))
+
+
+def third_of_month(third: int, *, ambiguous: bool = False) -> Part:
+    """1st to 10th, 11th to 20th, 21st to the end."""
+
+    def within(month: Days) -> Days:
+        first = month.first.replace(day=10 * third - 9)
+        return Days(first, month.last if third == 3 else first + timedelta(days=9), "third")
+
+    return Part("third", "month", within, ambiguous=ambiguous)
+
+
+def half_of_month(half: int) -> Part:
+    """1st to 15th, 16th to the end."""
+
+    def within(month: Days) -> Days:
+        middle = month.first.replace(day=15)
+        return Days(month.first, middle) if half == 1 else Days(middle + timedelta(days=1), month.last)
+
+    return Part("third", "month", within)
+
+
+def quarter_of(quarter: int) -> Part:
+    return Part("quarter", "year", lambda year: period_of(date(year.first.year, 3 * quarter, 1), "quarter", "monday"))
+
+
+def half_of(half: int) -> Part:
+    return Part("half", "year", lambda year: period_of(date(year.first.year, 6 * half, 1), "half", "monday"))
+
+
+def first_months_of(count: int) -> Part:
+    """The first so many months of a year (前三季度)."""
+    date(2000, count, 1)
+    return Part("half", "year", lambda year: Days(year.first, shift(shift(year.first, "month", count), "day", -1)))
+
+
+def weekday_of(weekday: int) -> Part:
+    """Monday is 0."""
+
+    def within(week: Days) -> Days:
+        return period_of(week.first + timedelta(days=(weekday - week.first.weekday()) % 7), "day", "monday")
+
+    return Part("day", "week", within)
+
+
+def weekend_of() -> Part:
+    def within(week: Days) -> Days:
+        saturday = week.first + timedelta(days=(5 - week.first.weekday()) % 7)
+        return Days(saturday, saturday + timedelta(days=1))
+
+    return Part("day", "week", within)
+
+
+def latest(part: Part, clock: Clock, *, not_after: date) -> Days:
+    """The last such part that had begun on that day. One that is farther back than usual (February 29) is ambiguous."""
+    return _found(part, clock, not_after, -1)
+
+
+def earliest(part: Part, clock: Clock, *, not_before: date) -> Days:
+    """The first such part that begins on that day or later."""
+    return _found(part, clock, not_before, +1)
+
+
+def inside(part: Part, whole: Days) -> Days:
+    """The part of that very period. Raises ValueError where it has none."""
+    found = part.within(whole)
+    if found is None:
+        raise ValueError(f"{whole.first:%Y-%m} has no such day")
+    return replace(found, ambiguous=found.ambiguous or part.ambiguous or whole.ambiguous)
+
+
+def _found(part: Part, clock: Clock, bound: date, direction: Literal[-1, 1]) -> Days:
+    skipped = False
+    for step in range(_FARTHEST):
+        whole = period_of(shift(bound, part.of, direction * step), part.of, clock.week_start)
+        found = part.within(whole)
+        if found is None:
+            skipped = True
+        elif (found.first - bound).days * direction >= 0:
+            return replace(found, ambiguous=found.ambiguous or part.ambiguous or skipped)
+    raise ValueError("no period has such a part")
+
+
+def _day(year: int, month: int, day: int) -> Days | None:
+    exists = day <= monthrange(year, month)[1]
+    return Days(date(year, month, day), date(year, month, day), "day") if exists else None
+
+
+# --------------------------------------------------------------------------------------------------- days to the clock
+
+
+def wall(day: date, at: timedelta, zone: tzinfo) -> datetime:
+    """What clocks in the zone show `at` after the midnight that begins the day, 24 hours being the next midnight.
+
+    A time that daylight saving skips is the moment at which clocks jumped; one that it repeats is the first of the two.
+    """
+    local = (datetime.combine(day, time()) + at).replace(tzinfo=zone)
+    if local.year in (1, 9999):  # conversion could leave the calendar there, and no zone changes its clocks
+        return local
+    return local.astimezone(UTC).astimezone(zone)
+
+
+def start_of(day: date, zone: tzinfo) -> datetime:
+    return wall(day, timedelta(0), zone)
+
+
+def end_of(day: date, zone: tzinfo) -> datetime:
+    """The midnight that ends the day; for the calendar's last day, its last microsecond."""
+    return datetime.max.replace(tzinfo=zone) if day == date.max else wall(day, timedelta(days=1), zone)
+
+
+def on_day(time_of_day: TimeOfDay, day: Days, clock: Clock) -> Moments:
+    """Raises ValueError where no clock shows the time, or clocks skipped all of it."""
+    if time_of_day.at > timedelta(hours=24) and not time_of_day.half_known:  # 晚上1点 is 25 hours after its midnight
+        raise ValueError(f"a day has no {time_of_day.at}")
+    start, end, until = (
+        wall(day.first, at, clock.zone)
+        for at in (time_of_day.at, time_of_day.at + time_of_day.width, time_of_day.until)
+    )
+    if start.timestamp() >= end.timestamp():
+        raise ValueError("clocks skipped this time")
+    return Moments(start, end, until, day.ambiguous or time_of_day.window)
