@@ -76,7 +76,8 @@ def compile_findings(
     """
     writer = _Writer(resolved, grant, target)
     time = resolved.dataset.time_column
-    edges: list[exp.Expr] = [exp.null(), exp.null()]
+    # Aggregates even without a time column: one row must come back from a table that has none.
+    edges: list[exp.Expr] = [exp.Min(this=exp.null()), exp.Max(this=exp.null())]
     if time is not None and time in grant.fields:
         column = column_ref(resolved.dataset.by_name[time])
         edges = [exp.Min(this=column), exp.Max(this=column.copy())]

@@ -4,7 +4,6 @@ The lock is the second wall: only generated SELECTs reach a connection, and a co
 nor load, attach or set anything.
 """
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from engine.backends.base import Backend, ColumnInfo, ColumnProfile, TableInfo
+from engine.backends.duckdb_files import file_select, literal, quoted
 from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
 from engine.query import Scalar
 
@@ -71,7 +71,7 @@ class DuckDB:
         return await self._run(lambda cursor: _rows(cursor, sql, parameters), timeout_s=timeout_s)
 
     def relation(self, table: str | None) -> str:
-        return _quoted(table or _FILE_VIEW)
+        return quoted(table or _FILE_VIEW)
 
     async def version(self, table: str | None) -> str:
         return await anyio.to_thread.run_sync(self._stamp)
@@ -84,7 +84,7 @@ class DuckDB:
         return await self._run(lambda cursor: tuple(_profile(cursor, relation, column) for column in columns))
 
     async def count_distinct(self, table: str | None, columns: Sequence[str]) -> int:
-        wanted = ", ".join(map(_quoted, columns))
+        wanted = ", ".join(map(quoted, columns))
         sql = f"SELECT count(*) FROM (SELECT DISTINCT {wanted} FROM {self.relation(table)})"
         return await self._run(lambda cursor: _count(cursor, sql))
 
@@ -130,7 +130,10 @@ class DuckDB:
     def _connected(self) -> duckdb.DuckDBPyConnection:
         with self._opening:
             if self._connection is None:
-                self._connection = _open(self._path)
+                try:
+                    self._connection = _open(self._path)
+                except duckdb.Error as error:  # no statement of ours has run yet: whatever fails is the file
+                    raise SourceUnavailable(self._path.name, retry_after_s=30, detail=str(error)) from error
             return self._connection
 
     def _stamp(self) -> str:
@@ -155,22 +158,11 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
     # In this order: a folder may only be allowed while access is on, and nothing may be set after the lock.
     allowed = "allowed_directories" if path.is_dir() else "allowed_paths"
-    connection.execute(f"SET {allowed} = [{_literal(str(path.resolve()))}]")
-    connection.execute(f"CREATE VIEW {_FILE_VIEW} AS SELECT * FROM {_reader(path)}")
+    connection.execute(f"SET {allowed} = [{literal(str(path.resolve()))}]")
+    connection.execute(f"CREATE VIEW {_FILE_VIEW} AS {file_select(connection, path)}")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
-
-
-def _reader(path: Path) -> str:
-    full = path.resolve()
-    if path.is_dir():
-        return (
-            f"read_parquet({_literal(str(full / '**' / '*.parquet'))}, hive_partitioning = true, union_by_name = true)"
-        )
-    if path.suffix in (".csv", ".tsv", ".txt"):
-        return f"read_csv({_literal(str(full))})"
-    return f"read_parquet({_literal(str(full))})"
 
 
 async def _stoppable(
@@ -214,13 +206,13 @@ def _tables(cursor: duckdb.DuckDBPyConnection) -> tuple[TableInfo, ...]:
     for table, column, declared, nullable, comment in described:
         columns.setdefault(table, []).append(ColumnInfo(column, _field_type(declared), bool(nullable), comment or ""))
     return tuple(
-        TableInfo(table, tuple(infos), _count(cursor, f"SELECT count(*) FROM {_quoted(table)}"))
+        TableInfo(table, tuple(infos), _count(cursor, f"SELECT count(*) FROM {quoted(table)}"))
         for table, infos in columns.items()
     )
 
 
 def _profile(cursor: duckdb.DuckDBPyConnection, relation: str, column: str) -> ColumnProfile:
-    name = _quoted(column)
+    name = quoted(column)
     summary = cursor.execute(
         f"SELECT count(DISTINCT {name}), count(*) - count({name}), min({name}), max({name}) FROM {relation}"
     ).fetchone()
@@ -245,11 +237,3 @@ def _field_type(declared: str) -> str:
     if declared.startswith("ENUM"):
         return "string"
     return _TYPES.get(declared, "json")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + re.sub("'", "''", text) + "'"
