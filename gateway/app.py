@@ -6,9 +6,12 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from pkgutil import resolve_name
+
+import anyio
+import structlog
 
 from engine.backends.base import Backend, open_backend
 from engine.cursors import Cursors
@@ -28,8 +31,9 @@ from scene_kb.index import Index, NoIndex, Progress, StaleIndex, build, open_ind
 from scene_kb.models import Catalog
 from scene_kb.resolver import Resolver
 from sessions import trace
-from sessions.stores.base import open_store
+from sessions.stores.base import StoreUnavailable, open_store
 
+_log = structlog.get_logger("sanbu")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -40,6 +44,15 @@ class App:
     gateway: Gateway
     local: Caller
     settings: Settings
+
+    async def keep_traces_short(self) -> None:
+        """Forgets sessions that are older than traces are kept, once an hour, until cancelled."""
+        while True:
+            try:
+                await self.gateway.steps.sessions.forget(datetime.now(UTC) - timedelta(days=self.settings.trace_days))
+            except StoreUnavailable as down:
+                _log.warning("old sessions could not be forgotten", store=down.url, detail=down.detail)
+            await anyio.sleep(3600)
 
 
 @dataclass(frozen=True)

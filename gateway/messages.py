@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from engine.dataset import Language
 
-_TEXTS: Mapping[str, tuple[str, str]] = {
+TEXTS: Mapping[str, tuple[str, str]] = {
     # Completeness ---------------------------------------------------------------------------------------------------
     "complete": ("结果完整：范围内的 {n} 行都在这里。", "Complete: all {n} rows of the scope are here."),
     "complete.limit": (
@@ -221,9 +221,5 @@ _TEXTS: Mapping[str, tuple[str, str]] = {
 
 def say(key: str, language: Language, **facts: object) -> str:
     """The sentence for `key`. Raises KeyError for one that nobody wrote."""
-    zh, en = _TEXTS[key]
+    zh, en = TEXTS[key]
     return (zh if language == "zh" else en).format(**facts)
-
-
-def keys() -> frozenset[str]:
-    return frozenset(_TEXTS)

@@ -33,15 +33,18 @@ async def _serve_stdio(settings: Settings) -> None:
     # stdin and stdout are claimed before anything else is loaded, so that no library can write into the protocol.
     async with stdio_server() as (read, write):
         with index_progress() as progress:
-            async with open_app(settings, progress=progress) as app:
+            async with open_app(settings, progress=progress) as app, anyio.create_task_group() as beside:
+                beside.start_soon(app.keep_traces_short)
                 server = mcp_server(app.gateway, lambda _: app.local)
                 await server.run(read, write, server.create_initialization_options())
+                beside.cancel_scope.cancel()
 
 
 async def _serve_http(settings: Settings) -> None:
     listening = _bound(settings.host, settings.port)
     with index_progress() as progress:
-        async with open_app(settings, progress=progress) as app:
+        async with open_app(settings, progress=progress) as app, anyio.create_task_group() as beside:
+            beside.start_soon(app.keep_traces_short)
             config = uvicorn.Config(
                 http_app(app),
                 log_config=None,
@@ -50,6 +53,7 @@ async def _serve_http(settings: Settings) -> None:
                 server_header=False,
             )
             await uvicorn.Server(config).serve(sockets=[listening])
+            beside.cancel_scope.cancel()
 
 
 def _bound(host: str, port: int) -> socket.socket:

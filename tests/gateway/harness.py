@@ -1,0 +1,84 @@
+"""What the tests of the gateway share: callers, served gateways, connected clients."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from time import sleep
+
+import httpx
+from mcp import Client, StdioServerParameters
+
+from engine.policy import Principal
+from gateway.app import open_app
+from gateway.identity import Caller
+from gateway.mcp import mcp_server
+from gateway.settings import Settings
+
+NOW = datetime.fromisoformat("2026-11-30T09:00:00+08:00")
+
+
+def caller(*roles: str, name: str = "somebody", **attributes: tuple[str, ...]) -> Caller:
+    return Caller(Principal(id=name, roles=roles, attributes=attributes))
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    assert settings.now is not None
+    return {
+        **os.environ,
+        "SANBU_CATALOG": settings.catalog,
+        "SANBU_CACHE_DIR": str(settings.cache_dir),
+        "SANBU_STATE_DIR": str(settings.state_dir),
+        "SANBU_NOW": settings.now.isoformat(),
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def http_server(settings: Settings) -> Iterator[str]:
+    """A served gateway's address. Fails where it does not come up within a minute."""
+    port = free_port()
+    command = [sys.executable, "-m", "gateway.cli", "serve", "--http", "--port", str(port)]
+    process = subprocess.Popen(command, env=environment(settings), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        transport = httpx.HTTPTransport(retries=0)
+        with httpx.Client(transport=transport) as probe:
+            for _ in range(600):
+                assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
+                try:
+                    if probe.get(f"{address}/livez").status_code == 200:
+                        break
+                except httpx.TransportError:
+                    sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        if process.stderr:
+            process.stderr.close()
+
+
+@asynccontextmanager
+async def connected(transport: str, mode: str, settings: Settings) -> AsyncIterator[Client]:
+    if transport == "in-process":
+        async with open_app(settings) as app, Client(mcp_server(app.gateway, lambda _: app.local), mode=mode) as client:
+            yield client
+    elif transport == "stdio":
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "gateway.cli", "serve", "--stdio"], env=environment(settings)
+        )
+        async with Client(server, mode=mode) as client:
+            yield client
+    else:
+        with http_server(settings) as address:
+            async with Client(f"{address}/mcp", mode=mode) as client:
+                yield client

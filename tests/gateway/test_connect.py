@@ -1,0 +1,39 @@
+"""The configuration files that the demo prints are right to the letter: each is parsed, and what it starts answers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from gateway.connect import client_files
+from gateway.settings import Settings
+from tests.gateway.harness import environment
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("name", ["Claude Desktop", "Cursor", "VS Code"])
+async def test_a_clients_file_starts_a_server_that_answers(name: str, settings: Settings) -> None:
+    file = next(it for it in client_files(settings.catalog) if it.client == name)
+    server = next(iter(next(iter(json.loads(file.text).values())).values()))
+    started = StdioServerParameters(command=server["command"], args=server["args"], env=environment(settings))
+    async with Client(started) as client:
+        assert len((await client.list_tools()).tools) == 3
+
+
+def test_the_python_agent_runs(settings: Settings, tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    agent.write_text(client_files(settings.catalog)[-1].text)
+    done = subprocess.run(
+        [sys.executable, str(agent)],
+        env=environment(settings),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("complete")

@@ -1,0 +1,302 @@
+"""The three steps as a caller of any face sees them: what is said, what is refused, and what a session carries."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.app import App
+from gateway.identity import Caller
+from tests.gateway.harness import caller
+
+pytestmark = pytest.mark.anyio
+
+YESTERDAY = {"from": "2026-11-29", "to": "2026-11-29"}
+
+
+async def take(app: App, tool: Any, who: Caller | None = None, **arguments: object) -> dict[str, Any]:
+    """The step's result. Fails where the step was refused."""
+    answered = await app.gateway.answer(tool, arguments, who or app.local)
+    assert not answered.is_error, answered.said
+    return dict(answered.said)
+
+
+async def refused(app: App, tool: Any, who: Caller | None = None, **arguments: object) -> dict[str, Any]:
+    answered = await app.gateway.answer(tool, arguments, who or app.local)
+    assert answered.is_error, answered.said
+    return dict(answered.said)
+
+
+async def session(app: App, query: str = "昨天各渠道的销售额", who: Caller | None = None) -> str:
+    return str((await take(app, "intentRecognition", who, query=query))["sessionId"])
+
+
+# intentRecognition --------------------------------------------------------------------------------------------------
+
+
+async def test_a_task_becomes_a_scene_with_its_day_and_its_named_values(app: App) -> None:
+    found = await take(app, "intentRecognition", query="昨天渠道A的退款金额有多少")
+    assert (found["status"], found["scene"]["sceneId"]) == ("matched", "REFUNDS")
+    told = {parameter["name"]: parameter["recognised"] for parameter in found["parameters"]}
+    assert told == {"day": [YESTERDAY], "channel": ["A"]}
+
+
+async def test_an_english_task_is_answered_in_english(app: App) -> None:
+    found = await take(app, "intentRecognition", query="top 3 best-selling books last week")
+    assert found["scene"]["title"] == "Best-selling books"
+    assert found["suggested"]["limit"] == 3
+    assert found["parameters"][0]["recognised"] == [{"from": "2026-11-23", "to": "2026-11-29"}]
+
+
+@pytest.mark.parametrize("query", ["帮我写一首诗", "9f86d081884c7d659a2feaa0c55ad015"])
+async def test_what_no_scene_answers_ends_without_a_session(app: App, query: str) -> None:
+    """FIELD_CASES 7."""
+    found = await take(app, "intentRecognition", query=query)
+    assert found["status"] == "no_match"
+    assert "sessionId" not in found
+    assert found["traceId"]
+    assert {it["dimension"] for it in found["catalogue"]} == {"book", "channel", "order", "refund"}
+    assert len(found["nearest"]) <= 2
+
+
+async def test_a_pinned_scene_skips_recall(app: App) -> None:
+    found = await take(app, "intentRecognition", query="随便看看", sceneId="BESTSELLERS@1")
+    assert found["scene"]["sceneId"] == "BESTSELLERS"
+
+
+async def test_a_dimension_filter_is_hard_and_its_names_are_folded(app: App) -> None:
+    found = await take(app, "intentRecognition", query="昨天的销售额", dimensions=["图书"])
+    shown = [found.get("scene", {}).get("sceneId"), *(it["sceneId"] for it in found.get("alternatives", []))]
+    assert {it for it in shown if it} <= {"BESTSELLERS"}
+
+
+async def test_an_unknown_dimension_names_the_legal_ones(app: App) -> None:
+    problem = await refused(app, "intentRecognition", query="昨天的销售额", dimensions=["channell"])
+    assert problem["error"] == "unknown_value"
+    assert problem["legalValues"][0] == "channel"
+
+
+async def test_the_same_question_in_other_words_is_noticed(app: App) -> None:
+    first = await take(app, "intentRecognition", query="昨天各渠道的销售额")
+    again = await take(app, "intentRecognition", query="各渠道昨日销售额", sessionId=first["sessionId"])
+    assert [warning["code"] for warning in again["warnings"]] == ["REPEATED_QUESTION"]
+    assert again["scene"] == {
+        **first["scene"],
+        "confidence": again["scene"]["confidence"],
+        "why": again["scene"]["why"],
+    }
+
+
+async def test_a_hidden_scene_is_as_good_as_absent(app: App) -> None:
+    hidden = await refused(app, "intentRecognition", query="买家电话", sceneId="BUYER_CONTACTS")
+    absent = await refused(app, "intentRecognition", query="买家电话", sceneId="NO_SUCH_SCENE")
+    same = {"error", "field", "reason", "suggestion", "retryable"}
+    assert {key: hidden[key] for key in same} == {key: absent[key] for key in same}
+    assert "BUYER_CONTACTS" not in json.dumps(absent["legalValues"])
+    found = await take(app, "intentRecognition", query="买家手机号回访")
+    assert "BUYER_CONTACTS" not in json.dumps(found, ensure_ascii=False)
+    assert found["completeness"]["scope"]["scenes"] == 4
+
+
+async def test_hidden_scenes_are_said_where_the_policy_says_so(app: App) -> None:
+    told = await take(app, "intentRecognition", caller("channel_b"), query="昨天的退款")
+    assert [reason["code"] for reason in told["completeness"]["reasons"]] == ["VISIBILITY_RESTRICTED"]
+    silent = await take(app, "intentRecognition", caller("clerk"), query="昨天的退款")
+    assert silent["completeness"]["complete"]
+
+
+# fieldSelection -----------------------------------------------------------------------------------------------------
+
+
+async def test_fields_come_with_what_decides_whether_to_trust_them(app: App) -> None:
+    selected = await take(app, "fieldSelection", sessionId=await session(app, "昨天卖得最多的书"))
+    fields = {it["name"]: it for it in selected["fields"]}
+    assert fields["book"]["flags"] == ["freeText"]
+    assert fields["copies"]["aggregations"][0] == "sum"
+    assert selected["of"]["visible"] - selected["of"]["notRelevant"] == len(selected["fields"])
+
+
+async def test_a_hidden_field_is_never_offered_nor_named(app: App) -> None:
+    sid = await session(app)
+    selected = await take(app, "fieldSelection", sessionId=sid, task="买家手机号 phone of the buyer")
+    assert "buyer_phone" not in json.dumps(selected)
+    problem = await refused(app, "fieldSelection", sessionId=sid, include=["buyer_phone"])
+    assert problem["error"] == "unknown_field"
+    assert "buyer_phone" not in problem["legalValues"]
+
+
+async def test_an_alternative_is_chosen_by_its_id(app: App) -> None:
+    sid = await session(app)
+    selected = await take(app, "fieldSelection", sessionId=sid, sceneId="REFUNDS")
+    assert selected["sceneId"] == "REFUNDS"
+    answer = await take(app, "apiCall", sessionId=sid)
+    assert answer["completeness"]["scope"]["scene"] == "REFUNDS@1"
+
+
+# apiCall ------------------------------------------------------------------------------------------------------------
+
+
+async def test_what_was_recognised_holds_unless_told_otherwise(app: App) -> None:
+    sid = await session(app, "昨天渠道A和渠道B的销售额")
+    answer = await take(app, "apiCall", sessionId=sid, fields=["channel", "amount"])
+    assert answer["completeness"]["scope"]["filters"] == {"day": YESTERDAY, "channel": ["A", "B"]}
+    assert [row[0] for row in answer["rows"]] == ["A", "B"]
+    every = await take(app, "apiCall", sessionId=sid, fields=["channel", "amount"], filters={"channel": None})
+    assert [row[0] for row in every["rows"]] == ["A", "B", "C"]
+
+
+async def test_a_complete_answer_says_that_it_is_exhaustive(app: App) -> None:
+    answer = await take(app, "apiCall", sessionId=await session(app))
+    assert answer["status"] == "complete"
+    assert answer["completeness"]["reasons"] == []
+    assert "3" in answer["completeness"]["statement"]
+
+
+async def test_pages_follow_by_cursor_alone_until_complete(app: App) -> None:
+    sid = await session(app, "昨天的订单明细")
+    await take(app, "fieldSelection", sessionId=sid, sceneId="ORDER_DETAIL")
+    page = await take(app, "apiCall", sessionId=sid, fields=["order_id"], pageSize=90)
+    rows, pages = page["rows"], 1
+    while page["status"] == "partial":
+        [reason] = page["completeness"]["reasons"]
+        assert reason["code"] == "MORE_PAGES_AVAILABLE"
+        page = await take(app, "apiCall", sessionId=sid, cursor=reason["continuation"]["cursor"], pageSize=90)
+        rows, pages = rows + page["rows"], pages + 1
+    assert len(rows) == page["totalRows"] == len({row[0] for row in rows})
+    assert pages == 3
+
+
+async def test_the_same_call_gives_the_same_bytes(app: App) -> None:
+    sid = await session(app)
+    arguments = {"sessionId": sid, "fields": ["channel", "amount"], "filters": {"day": "昨天"}}
+    first = await take(app, "apiCall", **arguments)
+    again = await take(app, "apiCall", **arguments)
+    assert json.dumps(first) == json.dumps(again)
+    said_otherwise = await take(app, "apiCall", **arguments | {"filters": {"day": "2026-11-29"}})
+    assert said_otherwise["completeness"]["snapshot"] == first["completeness"]["snapshot"]
+
+
+async def test_an_empty_answer_is_complete_and_says_what_would_be_there(app: App) -> None:
+    """FIELD_CASES 14."""
+    sid = await session(app)
+    answer = await take(app, "apiCall", sessionId=sid, filters={"day": "2020-01-01", "channel": "B"})
+    assert (answer["status"], answer["rows"]) == ("complete", [])
+    assert answer["empty"]["available"] == {"from": "2026-11-01", "to": "2026-11-29"}
+    assert answer["empty"]["without"] == {"channel": 0, "day": 2000}
+
+
+async def test_a_default_that_was_not_asked_for_is_said(app: App) -> None:
+    sid = await session(app, "把订单一条条列出来")
+    await take(app, "fieldSelection", sessionId=sid, sceneId="ORDER_DETAIL")
+    answer = await take(app, "apiCall", sessionId=sid, fields=["order_id"])
+    assert "DEFAULT_SCOPE_APPLIED" in {warning["code"] for warning in answer["warnings"]}
+    assert answer["completeness"]["scope"]["filters"]["day"] == YESTERDAY
+
+
+async def test_large_ids_survive(app: App) -> None:
+    """FIELD_CASES 27."""
+    sid = await session(app, "昨天的订单明细")
+    await take(app, "fieldSelection", sessionId=sid, sceneId="ORDER_DETAIL")
+    wanted = {"order_id": "18446744073709551615", "day": "2026-11-01"}
+    answer = await take(app, "apiCall", sessionId=sid, fields=["order_id"], filters=wanted)
+    assert answer["rows"] == [["18446744073709551615"]]
+
+
+async def test_missing_required_filters_are_named_at_once(app: App) -> None:
+    problem = await refused(app, "apiCall", sessionId=await session(app, "各渠道的销售额"))
+    assert (problem["error"], problem["legalValues"]) == ("missing_parameter", ["day"])
+
+
+async def test_a_row_rule_makes_an_answer_partial_whatever_the_rows(app: App) -> None:
+    who = caller("channel_b", channels=("B",))
+    sid = await session(app, who=who)
+    answer = await take(app, "apiCall", who, sessionId=sid, fields=["channel", "amount"])
+    assert [row[0] for row in answer["rows"]] == ["B"]
+    assert [reason["code"] for reason in answer["completeness"]["reasons"]] == ["VISIBILITY_RESTRICTED"]
+    within = await take(app, "apiCall", who, sessionId=sid, fields=["channel", "amount"], filters={"channel": "B"})
+    assert within["status"] == "complete"
+    problem = await refused(app, "apiCall", who, sessionId=sid, filters={"channel": "A"})
+    assert (problem["error"], problem["legalValues"]) == ("unknown_value", ["B"])
+
+
+# Sessions -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["fieldSelection", "apiCall"])
+async def test_without_a_session_the_first_step_is_named(app: App, tool: str) -> None:
+    """FIELD_CASES 9."""
+    problem = await refused(app, tool)
+    assert problem["error"] == "step_out_of_order"
+    assert "intentRecognition" in problem["suggestion"]
+
+
+async def test_another_callers_session_reads_like_an_unknown_one(app: App) -> None:
+    mine = await session(app, who=caller("clerk", name="me"))
+    theirs = await refused(app, "apiCall", caller("clerk", name="you"), sessionId=mine)
+    unknown = await refused(app, "apiCall", caller("clerk", name="you"), sessionId="0" * 32)
+    different = {"traceId", "received"}
+    assert {k: v for k, v in theirs.items() if k not in different} == {
+        k: v for k, v in unknown.items() if k not in different
+    }
+
+
+async def test_an_ambiguous_match_wants_a_choice_before_data(app: App) -> None:
+    found = await take(app, "intentRecognition", query="数据")
+    if found["status"] == "ambiguous":
+        problem = await refused(app, "apiCall", sessionId=found["sessionId"])
+        assert problem["error"] == "step_out_of_order"
+        assert "fieldSelection" in problem["suggestion"]
+    else:
+        assert found["status"] == "no_match"
+
+
+async def test_every_turn_is_kept_without_rows(app: App) -> None:
+    """FIELD_CASES 8: the trace shows each candidate with its scores."""
+    sid = await session(app)
+    await take(app, "apiCall", sessionId=sid)
+    await refused(app, "apiCall", sessionId=sid, fields=["nonsense"])
+    find, call, wrong = await app.gateway.steps.sessions.turns(sid)
+    assert (find.step, call.step, wrong.outcome) == ("intentRecognition", "apiCall", "refused")
+    assert "rows" not in call.said
+    match = next(span for span in find.spans if span.name == "scene_kb.match")
+    best = json.loads(str(match.attributes["candidates"]))[0]
+    assert best["scene"] == "SALES_BY_CHANNEL@1"
+    assert best["scores"]
+    plan = next(span for span in call.spans if span.name == "engine.plan")
+    assert plan.attributes["principal"] == app.local.principal.id
+
+
+async def test_one_session_keeps_one_clock(app: App, settings: Any) -> None:
+    """FIELD_CASES 60: 昨天 means one day for the whole session."""
+    sid = await session(app)
+    [turn] = await app.gateway.steps.sessions.turns(sid)
+    assert turn.facts["clock"] == {"now": "2026-11-30T09:00:00+08:00", "fixed": True}
+
+
+# Forgiving in form, strict in names ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("filters", [None, {}, '{"channel": ["A", "B", "C"]}', {"channel": ["A", "B", "C"]}])
+async def test_filters_may_be_left_out_null_empty_or_a_json_text(app: App, filters: object) -> None:
+    """FIELD_CASES 55."""
+    answer = await take(app, "apiCall", sessionId=await session(app), filters=filters, fields=["channel", "amount"])
+    assert len(answer["rows"]) == 3
+
+
+async def test_an_unknown_argument_is_refused_by_name(app: App) -> None:
+    """FIELD_CASES 51."""
+    problem = await refused(app, "apiCall", sessionId=await session(app), filter={"channel": "A"})
+    assert (problem["error"], problem["field"]) == ("invalid_parameter", "filter")
+    assert problem["legalValues"][0] == "filters"
+
+
+async def test_a_field_by_its_chinese_name_is_taken_and_said(app: App) -> None:
+    answer = await take(app, "apiCall", sessionId=await session(app), fields=["渠道", "销售额"])
+    assert [column["name"] for column in answer["columns"]] == ["channel", "amount"]
+    assert {warning["code"] for warning in answer["warnings"]} >= {"VALUE_NORMALISED"}
+
+
+async def test_what_happens_below_never_reaches_a_caller(app: App, bookshop: Any) -> None:
+    problem = await refused(app, "apiCall", sessionId=await session(app), fields=["amount:avg:sum"])
+    assert problem["error"] in ("unknown_field", "invalid_parameter")
+    assert "SELECT" not in json.dumps(problem)
