@@ -5,10 +5,10 @@ Says nothing about parts that were already found faulty by themselves.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from engine.dataset import Dataset, Field, Place
 from engine.folding import fold
+from engine.patterns import idle
 from engine.policy import DatasetRule, Policies, SceneRule
 from scene_kb.definitions import Defined
 from scene_kb.diagnostics import Diagnostic, instead_of
@@ -173,10 +173,10 @@ def _scene_rule_misfits(
 def _idle_patterns(
     part: Defined[Scene] | Defined[Policies], place: Place, patterns: Sequence[str], names: Iterable[str], noun: str
 ) -> Iterator[Diagnostic]:
-    names = list(names)
-    for at, pattern in enumerate(patterns):
-        if not any(fnmatchcase(name, pattern) for name in names):
-            yield part.fault((*place, at), f"the pattern '{pattern}' matches no {noun}", instead_of(pattern, names))
+    known = tuple(names)
+    for at in idle(patterns, known):
+        message = f"the pattern '{patterns[at]}' matches no {noun}"
+        yield part.fault((*place, at), message, instead_of(patterns[at], known))
 
 
 def _row_rule_misfits(

@@ -104,6 +104,8 @@ def _sentence(shape: type[Definition], error: ErrorDetails) -> tuple[str, str]:
     name = _named(loc)
     if kind == "missing":
         return f"{name} is missing", f"add it{_meaning(shape, loc)}"
+    if kind == "extra_forbidden" and error["input"] is None and _shape_at(shape, loc[:-1]) is Words:
+        return f"{name} is no key here", "quote the text whose comma makes it one"  # {en: weekdays, hours}
     if kind == "extra_forbidden":
         return f"{name} is no key here", instead_of(str(loc[-1]), _legal_keys(shape, loc[:-1]))
     if kind == "literal_error":

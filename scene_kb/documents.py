@@ -85,7 +85,7 @@ def read_document(file: str, content: bytes) -> Document:
 
 def _decoded(file: str, content: bytes) -> str:
     try:
-        return content.decode("utf-8-sig")
+        return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise CatalogFault([Diagnostic(file, line, "the file is not UTF-8", "save it as UTF-8")]) from error

@@ -7,7 +7,6 @@ reduced to the texts that ranking may look at, so that ranking also works on des
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal, Self
 
@@ -15,6 +14,7 @@ from pydantic import Field as Setting
 from pydantic import model_validator
 
 from engine.dataset import ROW_COUNT, Dataset, Definition, Field, LegalValue, Place, Words
+from engine.patterns import kept
 from engine.policy import Policies
 
 SceneStatus = Literal["draft", "published", "deprecated", "retired"]
@@ -92,12 +92,7 @@ class Scene(Definition):
 
     def field_names(self, dataset: Dataset) -> tuple[str, ...]:
         """The scene's fields in the dataset's order."""
-        return tuple(
-            field.name
-            for field in dataset.fields
-            if any(fnmatchcase(field.name, pattern) for pattern in self.fields.include)
-            and not any(fnmatchcase(field.name, pattern) for pattern in self.fields.exclude)
-        )
+        return kept(tuple(dataset.by_name), self.fields.include, self.fields.exclude)
 
     def about(self, field: Field) -> Words:
         return self.fields.about.get(field.name, field.about)
@@ -151,6 +146,11 @@ class Catalog:
     def dataset_of(self, scene: Scene) -> Dataset:
         return self.datasets[scene.api_no]
 
+    def dimension_names(self, dimension: str) -> tuple[str, ...]:
+        """How people call the dimension, the best name first."""
+        known = self.synonyms.dimensions.get(dimension)
+        return known.names() if known else (dimension,)
+
 
 @dataclass(frozen=True)
 class FieldCard:
@@ -164,6 +164,8 @@ class FieldCard:
     type: str = ""
     values: tuple[str, ...] = ()
     """Names of legal values, whose mention in a query points to the field."""
+    key: bool = False
+    """One of the fields that identify a row."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,9 @@ class SceneCard:
     metrics: tuple[str, ...] = ()
     default_fields: tuple[str, ...] = ()
     combinations: tuple[tuple[str, ...], ...] = ()
+    grain: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    """The fields that are parameters."""
 
 
 @dataclass(frozen=True)
@@ -214,3 +219,12 @@ class Match:
     """The margin is so high that the fields may be chosen in the same step."""
     embedded: bool
     """Whether the query's vector was needed."""
+
+
+@dataclass(frozen=True)
+class RankedField:
+    """A field's place for one task. `score` orders; `why` is empty where nothing in the task met it."""
+
+    name: str
+    score: float
+    why: tuple[Reason, ...] = ()
