@@ -15,8 +15,8 @@ from gateway.settings import Settings
 from scene_kb import shipped
 from scene_kb.catalog import load_catalog
 from scene_kb.diagnostics import CatalogFault
+from scene_kb.importers.base import NothingToImport, write_draft
 from scene_kb.importers.database import draft
-from scene_kb.writing import write_draft
 
 
 def run_init(source: str, folder: Path) -> None:
@@ -47,9 +47,14 @@ def _draft(source: str, folder: Path) -> None:
     async def main() -> None:
         backend = open_backend(url)
         try:
-            write_draft(await draft(url, backend, name=folder.resolve().name), folder)
+            made = await draft(url, backend, name=path.stem)
+        except NothingToImport:
+            raise Failure(f"{source} holds no table with columns") from None
         finally:
             await backend.close()
+        write_draft(made, folder)
+        for note in made.notes:
+            out.print(Text(note), soft_wrap=True)
 
     anyio.run(main)
 
