@@ -82,7 +82,7 @@ def _kind_rank(it: Field) -> int:
 def _single_rows(dataset: Dataset, dimensions: DimensionNames, ids: Ids) -> Scene:
     shown = _shown(dataset)
     fields = [dataset.by_name[name] for name in shown]
-    zh, en = (_said(dataset.title, language) for language in ("zh", "en"))
+    zh, en = dataset.title.said_in("zh"), dataset.title.said_in("en")
     return Scene(
         scene_id=ids.make(f"{dataset.api_no}_ROWS", otherwise="SCENE").upper(),
         title=Words(zh=f"{zh}明细", en=f"{en}: single rows"),
@@ -102,8 +102,8 @@ def _single_rows(dataset: Dataset, dimensions: DimensionNames, ids: Ids) -> Scen
 def _breakdown(dataset: Dataset, by: Field, dimensions: DimensionNames, ids: Ids) -> Scene:
     metrics = [it for it in dataset.fields if it.role == "metric"]
     called = _called(by)
-    zh, en = (_said(called, language) for language in ("zh", "en"))
-    table_zh, table_en = (_said(dataset.title, language) for language in ("zh", "en"))
+    zh, en = called.said_in("zh"), called.said_in("en")
+    table_zh, table_en = dataset.title.said_in("zh"), dataset.title.said_in("en")
     return Scene(
         scene_id=ids.make(f"{dataset.api_no}_BY_{dimensions.of(called)}", otherwise="SCENE").upper(),
         title=Words(zh=f"按{zh}看{table_zh}", en=f"{table_en} by {en}"),
@@ -150,16 +150,12 @@ def _called(it: Field) -> Words:
     return Words(**{language_of(it.name): it.name})
 
 
-def _said(words: Words, language: Language) -> str:
-    return words.said_in(language)
-
-
 def _listed(fields: Sequence[Field], language: Language) -> str:
-    return ("、" if language == "zh" else ", ").join(_said(_called(it), language) for it in fields[:_NAMED])
+    return ("、" if language == "zh" else ", ").join(_called(it).said_in(language) for it in fields[:_NAMED])
 
 
 def _measured(metrics: Sequence[Field], language: Language) -> str:
     """'number of rows, total amount, average price'."""
     at = 0 if language == "zh" else 1
-    texts = [_MEASURED[it.aggregation or "sum"][at].format(_said(_called(it), language)) for it in metrics[:_NAMED]]
+    texts = [_MEASURED[it.aggregation or "sum"][at].format(_called(it).said_in(language)) for it in metrics[:_NAMED]]
     return ("、" if language == "zh" else ", ").join([("条数", "number of rows")[at], *texts])

@@ -4,6 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.dataset import Dataset, Definition
+from engine.policy import Policies
+from scene_kb.catalog import MINIMAL_POLICIES
 from scene_kb.definitions import define
 from scene_kb.documents import read_document
 from scene_kb.importers.base import EVERYTHING_FOR_ADMIN
@@ -58,3 +60,7 @@ def test_what_was_not_set_is_not_written_and_entries_have_a_line_each() -> None:
         "# On this machine.\n"
         "localRoles: [admin]\n"
     )
+
+
+def test_a_draft_starts_with_the_policies_that_are_advised_where_none_are() -> None:
+    assert define(Policies, read_document("policies.yaml", MINIMAL_POLICIES.encode())).it == EVERYTHING_FOR_ADMIN
