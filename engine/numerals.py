@@ -6,7 +6,7 @@ Nothing here passes through a binary float.
 import re
 import unicodedata
 from collections.abc import Mapping
-from decimal import Context, Decimal, Inexact
+from decimal import Context, Decimal
 from math import prod
 from typing import Final
 
@@ -53,7 +53,7 @@ _ENGLISH = re.compile(
 )
 
 _LONGEST = 80  # characters; the widest column holds 38 digits, and a longer text only costs time
-_EXACT = Context(prec=4 * _LONGEST, traps=[Inexact])
+_EXACT = Context(prec=4 * _LONGEST)  # more digits than any product of such texts has
 
 
 def number_of(text: str) -> int | Decimal | None:

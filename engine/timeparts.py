@@ -25,7 +25,7 @@ _FARTHEST = 100  # periods looked through for a part: more than the eight years 
 
 
 @dataclass(frozen=True)
-class Clock:
+class Anchor:
     """What relative expressions hang on: the moment, in the reader's own zone, and the first day of a week."""
 
     now: datetime
@@ -53,7 +53,7 @@ class Days:
 
 @dataclass(frozen=True)
 class Moments:
-    """[start, end) by the clock. `until` is what the expression means as the end of a range: 5点 ends at 5:00."""
+    """[start, end) by the anchor. `until` is what the expression means as the end of a range: 5点 ends at 5:00."""
 
     start: datetime
     end: datetime
@@ -72,6 +72,8 @@ class Part:
     states: tuple[Unit, ...] = ()
     """Units that the text itself names on the way: a day written with its month states the month."""
     ambiguous: bool = False
+    needs_period: bool = False
+    """Only read where its period is said: the 3日 of 10月1日、3日, for 7日、30日 alone are names of metrics."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +91,21 @@ class TimeOfDay:
 
     @property
     def until(self) -> timedelta:
-        """A window ends where it ends. 23:59 and 23:59:59 close the day; any other time ends a range at itself."""
-        closes_day = timedelta(hours=23, minutes=59) <= self.at < timedelta(hours=24)
-        return self.at + self.width if self.window or closes_day else self.at
+        """As the end of a range: a window's end, the time itself, but the whole hour after 16:59 or 23:59:59."""
+        closes_hour = self.width < timedelta(hours=1) and not (self.at + self.width) % timedelta(hours=1)
+        return self.at + self.width if self.window or closes_hour else self.at
 
 
 @dataclass(frozen=True)
 class SameAgo:
-    """The same period, `count` units earlier, as the expression beside it; alone, the same day."""
+    """So many units before the first other expression of the sentence, the subject."""
 
     unit: Unit
     count: int
+    alone: Unit | None = "day"
+    """Without a subject: so many units before today, or before its week or month. None: no time by itself (前一天)."""
+    of_its_kind: bool = False
+    """The subject must be such a unit too: 前一周 beside 上周 is the week before that, beside 昨天 it is not."""
 
 
 Placed = Days | Moments
@@ -108,13 +114,13 @@ Piece = Placed | Part | TimeOfDay | SameAgo
 
 @dataclass(frozen=True)
 class Rule:
-    """One row of a grammar: what it looks like in folded text, and how to read it. None: no time expression after all."""
+    """One row of a grammar: how it looks in folded text, and what it means. None: no time expression after all."""
 
     pattern: re.Pattern[str]
-    read: Callable[[re.Match[str], Clock], Piece | None]
+    read: Callable[[re.Match[str], Anchor], Piece | None]
 
 
-def rule(pattern: str, read: Callable[[re.Match[str], Clock], Piece | None]) -> Rule:
+def rule(pattern: str, read: Callable[[re.Match[str], Anchor], Piece | None]) -> Rule:
     return Rule(re.compile(pattern), read)
 
 
@@ -122,7 +128,7 @@ def rule(pattern: str, read: Callable[[re.Match[str], Clock], Piece | None]) -> 
 
 
 def shift(day: date, unit: Unit, count: int) -> date:
-    """`count` units later, or earlier; a day that the month lacks becomes its last: March 31 less a month is February 28."""
+    """`count` units later, or earlier. A day that a month lacks is its last: March 31 less a month is February 28."""
     if unit in _DAYS:
         return day + timedelta(days=_DAYS[unit] * count)
     months = day.year * 12 + day.month - 1 + _MONTHS[unit] * count
@@ -145,62 +151,61 @@ def period_of(day: date, unit: Unit, week_start: WeekStart) -> Days:
     return Days(first, date(first.year, month, monthrange(first.year, month)[1]), unit)
 
 
-def relative_period(clock: Clock, unit: Unit, count: int) -> Days:
+def relative_period(anchor: Anchor, unit: Unit, count: int) -> Days:
     """The period of today shifted by whole periods: -1 is the last one, 0 the current one."""
-    here = period_of(clock.today, unit, clock.week_start)
-    return period_of(shift(here.first, unit, count), unit, clock.week_start)
+    here = period_of(anchor.today, unit, anchor.week_start)
+    return period_of(shift(here.first, unit, count), unit, anchor.week_start)
 
 
-def relative_weekday(clock: Clock, weekday: int, weeks: int) -> Days:
+def relative_weekday(anchor: Anchor, weekday: int, weeks: int) -> Days:
     """That weekday (Monday is 0) in the calendar week that lies so many weeks away."""
-    found = weekday_of(weekday).within(relative_period(clock, "week", weeks))
+    found = weekday_of(weekday).within(relative_period(anchor, "week", weeks))
     assert found is not None
     return found
 
 
-def relative_weekend(clock: Clock, weeks: int) -> Days:
+def relative_weekend(anchor: Anchor, weeks: int) -> Days:
     """Saturday and Sunday. They belong together whatever day a week starts on, so weeks count from Monday here."""
-    saturday = shift(period_of(clock.today, "week", "monday").first, "day", 5 + 7 * weeks)
+    saturday = shift(period_of(anchor.today, "week", "monday").first, "day", 5 + 7 * weeks)
     return Days(saturday, shift(saturday, "day", 1))
 
 
-def rolling_days(clock: Clock, unit: Unit, count: int, *, with_today: bool = False, ambiguous: bool = False) -> Days:
+def rolling_days(anchor: Anchor, unit: Unit, count: int, *, with_today: bool = False, ambiguous: bool = False) -> Days:
     """So many whole units that end yesterday, or today. A negative count runs forward from tomorrow, or today."""
     if count < 0:
-        first = clock.today if with_today else shift(clock.today, "day", 1)
+        first = anchor.today if with_today else shift(anchor.today, "day", 1)
         return Days(first, shift(shift(first, unit, -count), "day", -1), ambiguous=ambiguous)
-    last = clock.today if with_today else shift(clock.today, "day", -1)
+    last = anchor.today if with_today else shift(anchor.today, "day", -1)
     return Days(shift(shift(last, "day", 1), unit, -count), last, ambiguous=ambiguous)
 
 
-def rolling_periods(clock: Clock, unit: Unit, count: int) -> Days:
+def rolling_periods(anchor: Anchor, unit: Unit, count: int) -> Days:
     """So many complete calendar periods before the current one."""
-    return Days(relative_period(clock, unit, -count).first, relative_period(clock, unit, -1).last)
+    return Days(relative_period(anchor, unit, -count).first, relative_period(anchor, unit, -1).last)
 
 
-def rolling_time(clock: Clock, length: timedelta) -> Moments:
-    """So much elapsed time that ends now; a negative length begins now. Elapsed: a night that repeats an hour counts it."""
-    there = (clock.now.astimezone(UTC) - length).astimezone(clock.zone)
-    start, end = (there, clock.now) if length > timedelta(0) else (clock.now, there)
+def rolling_time(anchor: Anchor, length: timedelta) -> Moments:
+    """So much time that ends now, or begins now where it is negative: elapsed time, so a repeated hour counts twice."""
+    there = (anchor.now.astimezone(UTC) - length).astimezone(anchor.zone)
+    start, end = (there, anchor.now) if length > timedelta(0) else (anchor.now, there)
     return Moments(start, end, end)
 
 
-def to_date(clock: Clock, unit: Unit) -> Days:
+def to_date(anchor: Anchor, unit: Unit) -> Days:
     """From the start of the current period to today, today included."""
-    return Days(period_of(clock.today, unit, clock.week_start).first, clock.today)
+    return Days(period_of(anchor.today, unit, anchor.week_start).first, anchor.today)
 
 
-def days_ago(clock: Clock, unit: Unit, count: int) -> Days:
+def days_ago(anchor: Anchor, unit: Unit, count: int) -> Days:
     """The one day that lies so many units back."""
-    return period_of(shift(clock.today, unit, -count), "day", clock.week_start)
+    return period_of(shift(anchor.today, unit, -count), "day", anchor.week_start)
 
 
 def shifted(days: Days, unit: Unit, count: int) -> Days:
     """The same days so many units away; a month that is whole stays whole although months differ in length."""
     after = days.last + timedelta(days=1)
     last = shift(after, unit, count) - timedelta(days=1) if after.day == 1 else shift(days.last, unit, count)
-    first = shift(days.first, unit, count)
-    return Days(first, max(first, last), days.unit, days.ambiguous)
+    return Days(shift(days.first, unit, count), last, days.unit, days.ambiguous)
 
 
 # ------------------------------------------------------------------------------------- parts that wait for their place
@@ -237,9 +242,13 @@ def days_of_year(month: int, first: int, last: int) -> Part:
     return Part("day", "year", within)
 
 
-def day_of_month(day: int) -> Part:
+def day_of_month(day: int, *, needs_period: bool = False) -> Part:
     date(2000, 1, day)
-    return Part("day", "month", lambda month: _day(month.first.year, month.first.month, day))
+
+    def within(month: Days) -> Days | None:
+        return _day(month.first.year, month.first.month, day)
+
+    return Part("day", "month", within, needs_period=needs_period)
 
 
 def third_of_month(third: int, *, ambiguous: bool = False) -> Part:
@@ -260,6 +269,16 @@ def half_of_month(half: int) -> Part:
         return Days(month.first, middle) if half == 1 else Days(middle + timedelta(days=1), month.last)
 
     return Part("third", "month", within)
+
+
+def week_of_month(week: int) -> Part:
+    """Counted in sevens from the 1st, the fifth up to the end. Others count calendar weeks, so it is ambiguous."""
+
+    def within(month: Days) -> Days | None:
+        first = _day(month.first.year, month.first.month, 7 * week - 6)
+        return None if first is None else Days(first.first, min(first.first + timedelta(days=6), month.last))
+
+    return Part("third", "month", within, ambiguous=True, needs_period=True)
 
 
 def quarter_of(quarter: int) -> Part:
@@ -293,14 +312,14 @@ def weekend_of() -> Part:
     return Part("day", "week", within)
 
 
-def latest(part: Part, clock: Clock, *, not_after: date) -> Days:
+def latest(part: Part, anchor: Anchor, *, not_after: date) -> Days:
     """The last such part that had begun on that day. One that is farther back than usual (February 29) is ambiguous."""
-    return _found(part, clock, not_after, -1)
+    return _found(part, anchor, not_after, -1)
 
 
-def earliest(part: Part, clock: Clock, *, not_before: date) -> Days:
+def earliest(part: Part, anchor: Anchor, *, not_before: date) -> Days:
     """The first such part that begins on that day or later."""
-    return _found(part, clock, not_before, +1)
+    return _found(part, anchor, not_before, +1)
 
 
 def inside(part: Part, whole: Days) -> Days:
@@ -311,10 +330,10 @@ def inside(part: Part, whole: Days) -> Days:
     return replace(found, ambiguous=found.ambiguous or part.ambiguous or whole.ambiguous)
 
 
-def _found(part: Part, clock: Clock, bound: date, direction: Literal[-1, 1]) -> Days:
+def _found(part: Part, anchor: Anchor, bound: date, direction: Literal[-1, 1]) -> Days:
     skipped = False
     for step in range(_FARTHEST):
-        whole = period_of(shift(bound, part.of, direction * step), part.of, clock.week_start)
+        whole = period_of(shift(bound, part.of, direction * step), part.of, anchor.week_start)
         found = part.within(whole)
         if found is None:
             skipped = True
@@ -337,7 +356,7 @@ def wall(day: date, at: timedelta, zone: tzinfo) -> datetime:
     A time that daylight saving skips is the moment at which clocks jumped; one that it repeats is the first of the two.
     """
     local = (datetime.combine(day, time()) + at).replace(tzinfo=zone)
-    if local.year in (1, 9999):  # conversion could leave the calendar there, and no zone changes its clocks
+    if local.year == 9999:  # conversion could leave the calendar, and no zone is known to change its clocks then
         return local
     return local.astimezone(UTC).astimezone(zone)
 
@@ -351,12 +370,12 @@ def end_of(day: date, zone: tzinfo) -> datetime:
     return datetime.max.replace(tzinfo=zone) if day == date.max else wall(day, timedelta(days=1), zone)
 
 
-def on_day(time_of_day: TimeOfDay, day: Days, clock: Clock) -> Moments:
+def on_day(time_of_day: TimeOfDay, day: Days, anchor: Anchor) -> Moments:
     """Raises ValueError where no clock shows the time, or clocks skipped all of it."""
     if time_of_day.at > timedelta(hours=24) and not time_of_day.half_known:  # 晚上1点 is 25 hours after its midnight
         raise ValueError(f"a day has no {time_of_day.at}")
     start, end, until = (
-        wall(day.first, at, clock.zone)
+        wall(day.first, at, anchor.zone)
         for at in (time_of_day.at, time_of_day.at + time_of_day.width, time_of_day.until)
     )
     if start.timestamp() >= end.timestamp():

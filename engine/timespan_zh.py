@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.numerals import number_of
 from engine.timeparts import (
-    Clock,
+    Anchor,
     Days,
     Moments,
     Part,
@@ -36,9 +36,11 @@ from engine.timeparts import (
     rule,
     third_of_month,
     to_date,
+    week_of_month,
     weekday_of,
     weekend_of,
 )
+from engine.timespan_digits import NO_PICTURE
 
 _DAYS: Final[Mapping[str, int]] = {"大前": -3, "前": -2, "昨": -1, "今": 0, "明": 1, "后": 2, "大后": 3}
 _YEARS: Final[Mapping[str, int]] = {"大前": -3, "前": -2, "去": -1, "今": 0, "明": 1, "后": 2}
@@ -71,11 +73,13 @@ _N = rf"(?:\d+|[{_HAN}百千万两]+)"
 _N2 = rf"(?:\d{{1,2}}|[{_HAN}]{{1,3}})"
 _MONTH = r"(?:\d{1,2}|十[一二]?|[一二三四五六七八九])"
 # No digit of a longer number, and not the number of a thing: 渠道3号 is no day.
-_FREE = rf"(?<![a-z0-9_.{_HAN}第])(?<!渠道)(?<!广告)(?<!计划)(?<!素材)(?<!创意)(?<!版本)(?<!账户)(?<!项目)(?<!门店)(?<!编号)"
+_FREE = rf"(?<![a-z0-9_.{_HAN}第])" + "".join(
+    f"(?<!{thing})" for thing in ("渠道", "广告", "计划", "素材", "创意", "版本", "账户", "项目", "门店", "编号")
+)
 _TO = r"\s*(?:-|~|–|—|到|至)\s*"
 _WEEK = r"(?:周|星期|礼拜)"
-_STEP = r"(?P<step>上上|(?<![以早晚])上|下下|下|本|这)"
-_WITH_TODAY = r"(?P<today>\s*[(,]?\s*(?:包含|包括|算上|含)(?:今[天日]|当[天日])\s*\)?)?(?:\s*[(,]?\s*不(?:包含|包括|算|含)今[天日]\s*\)?)?"
+_STEP = r"(?P<step>上上|(?<![以早晚])上|下下|下|(?<![成资基样版])本|这)"
+_WITH_TODAY = r"(?:\s*(?:[(,]\s*)?(?:(?P<today>包含|包括|算上|含)|不(?:包含|包括|算|含))(?:今[天日]|当[天日])\s*\)?)?"
 
 # Where a numeral after 上周 counts what follows: 上周三个渠道 is last week, and three channels.
 _COUNTS = (
@@ -83,115 +87,130 @@ _COUNTS = (
     r"|名(?!单|称)|位(?!置)|组(?!合|织)|项(?!目)|级|成(?!本|交|功|果)|倍|页(?!面)|大(?!促|盘|客|额|于)|线(?=城)|手(?=车|房)"
 )
 _ONE = r"共|直|样|般|定|致|旦|些|同|并|切|律|起(?!至|到|的|,|$)"  # words that begin with 一
-_WEEKDAY = rf"(?:(?P<weekday>一(?!{_ONE})|[二三四五]|六(?!福)|日(?!均|活|志|报|常|期|程|留|历))|(?P<sunday>天)(?!气|猫|数|然|津))"
+_WEEKDAY = (
+    rf"(?:(?P<weekday>一(?!{_ONE})|[二三四五]|六(?!福)|日(?!均|活|志|报|常|期|程|留|历))"
+    r"|(?P<sunday>天)(?!气|猫|数|然|津))"
+)
 # What has a number of its own, so that 3号 in front of it is no day.
 _NUMBERED = (
     "渠道|广告|计划|素材|创意|账户|账号|项目|店|仓|楼|线|门|机|位|桌|柜|主播|直播间|选手|产品|商品|版|员工|客户|用户|字"
 )
+# 直客一号 is a name: a numeral in Chinese is a day only where a word ends before it.
+_NO_NAME = r"(?:(?=\d)|(?<![㐀-鿿])|(?<=[的在到至从和与月看查]))"
+_BEHIND_A_DAY = r"(?=$|[\s的,.。;!?~\-—–]|至|到|以来|起|当天|那天|[上下中]午|[早晚]|凌晨)"  # 7日留存 is a metric
 _PART = r"(?:凌晨|清晨|早晨|早上|上午|中午|下午|傍晚|晚上|(?<=[昨今明天日])[早晚晨夜])"
 _NO_HOUR = r"(?!资讯|击|位|评|赞|数|开|名|播|券)"  # 昨天一点资讯 is a channel, 昨天点击 are clicks
 
 
-def _relative_day(match: re.Match[str], clock: Clock) -> Days:
-    return days_ago(clock, "day", -_DAYS[match["far"] or match["near"]])
+def _relative_day(match: re.Match[str], anchor: Anchor) -> Days:
+    return days_ago(anchor, "day", -_DAYS[match["day"]])
 
 
-def _relative_period(match: re.Match[str], clock: Clock) -> Days:
-    return relative_period(clock, _UNITS[match["unit"]], _STEPS[match["step"]])
+def _relative_period(match: re.Match[str], anchor: Anchor) -> Days:
+    return relative_period(anchor, _UNITS[match["unit"]], _STEPS[match["step"]])
 
 
-def _relative_year(match: re.Match[str], clock: Clock) -> Days:
-    return relative_period(clock, "year", _YEARS[match["year"]])
+def _relative_year(match: re.Match[str], anchor: Anchor) -> Days:
+    return relative_period(anchor, "year", _YEARS[match["year"]])
 
 
-def _weekday(match: re.Match[str], clock: Clock) -> Days | Part:
+def _weekday(match: re.Match[str], anchor: Anchor) -> Days | Part:
     weekday = 6 if match["sunday"] else _WEEKDAYS.index(match["weekday"])
-    return weekday_of(weekday) if match["step"] is None else relative_weekday(clock, weekday, _STEPS[match["step"]])
+    return weekday_of(weekday) if match["step"] is None else relative_weekday(anchor, weekday, _STEPS[match["step"]])
 
 
-def _weekend(match: re.Match[str], clock: Clock) -> Days | Part:
-    return weekend_of() if match["step"] is None else relative_weekend(clock, _STEPS[match["step"]])
+def _weekend(match: re.Match[str], anchor: Anchor) -> Days | Part:
+    return weekend_of() if match["step"] is None else relative_weekend(anchor, _STEPS[match["step"]])
 
 
-def _rolling(match: re.Match[str], clock: Clock) -> Days | Moments | None:
+def _rolling(match: re.Match[str], anchor: Anchor) -> Days | Moments | None:
     """近7天: whole days that end yesterday, or today where that is said. Hours and minutes end now."""
     name, lead, with_today = match["unit"], match["lead"], match["today"] is not None
     sign = -1 if lead in ("未来", "接下来", "今后") else 1
     if match["count"] == "半":
         if name in _LENGTHS:
-            return rolling_time(clock, sign * _LENGTHS[name] / 2)
+            return rolling_time(anchor, sign * _LENGTHS[name] / 2)
         if name not in _HALVES or lead == "前":  # 前半年 is no stretch that ends yesterday
             return None
         unit, count = _HALVES[name]
-        return rolling_days(clock, unit, sign * count, with_today=with_today)
+        return rolling_days(anchor, unit, sign * count, with_today=with_today)
     counted = number_of(match["count"])
     if not isinstance(counted, int) or counted < 1:
         return None
     if name in _LENGTHS:
-        return rolling_time(clock, sign * counted * _LENGTHS[name])
+        return rolling_time(anchor, sign * counted * _LENGTHS[name])
     unit = _UNITS[name]
     if match["whole"] and sign > 0:
-        return rolling_periods(clock, unit, counted)
-    # 前两个月 may also mean two calendar months, and 前一天 the day before some other day.
-    ambiguous = lead == "前" and (unit != "day" or counted == 1)
-    return rolling_days(clock, unit, sign * counted, with_today=with_today, ambiguous=ambiguous)
+        return rolling_periods(anchor, unit, counted)
+    ambiguous = lead == "前" and unit != "day"  # 前两个月 may also mean two calendar months
+    return rolling_days(anchor, unit, sign * counted, with_today=with_today, ambiguous=ambiguous)
 
 
-def _ago(match: re.Match[str], clock: Clock) -> Days | None:
+def _ago(match: re.Match[str], anchor: Anchor) -> Days | None:
     if match["half"]:
-        return days_ago(clock, *_HALVES[match["half"]])
+        return days_ago(anchor, *_HALVES[match["half"]])
     count = number_of(match["count"])
     return (
-        days_ago(clock, _UNITS[match["unit"].removeprefix("个")], count) if isinstance(count, int) and count else None
+        days_ago(anchor, _UNITS[match["unit"].removeprefix("个")], count) if isinstance(count, int) and count else None
     )
 
 
-def _year(match: re.Match[str], clock: Clock) -> Days:
+def _year(match: re.Match[str], anchor: Anchor) -> Days:
     year = _number(match["year"]) if match["year"] else 2000 + _number(match["short"])
-    return period_of(date(year, 1, 1), "year", clock.week_start)
+    return period_of(date(year, 1, 1), "year", anchor.week_start)
 
 
-def _month(match: re.Match[str], clock: Clock) -> Part | None:
+def _month(match: re.Match[str], anchor: Anchor) -> Part | None:
     month = _number(match["month"])
     in_a_year = match.string[: match.start()].endswith("年")
     return month_of(month) if month <= 12 or in_a_year else None  # 有效期24月 is a length
 
 
-def _day_of_year(match: re.Match[str], clock: Clock) -> Part:
+def _day_of_year(match: re.Match[str], anchor: Anchor) -> Part:
     return day_of_year(_number(match["month"]), _number(match["day"]))
 
 
-def _day_of_month(match: re.Match[str], clock: Clock) -> Part | None:
+def _day_of_month(match: re.Match[str], anchor: Anchor) -> Part | None:
     day = _number(match["day"])
     return day_of_month(day) if 1 <= day <= 31 else None
 
 
-def _named_day(match: re.Match[str], clock: Clock) -> Part:
+def _day_in_list(match: re.Match[str], anchor: Anchor) -> Part | None:
+    day = _number(match["day"])
+    return day_of_month(day, needs_period=True) if 1 <= day <= 31 else None
+
+
+def _named_day(match: re.Match[str], anchor: Anchor) -> Part:
     return day_of_year(*_NAMED_DAYS[match["name"]], ambiguous=match["name"] in _HOLIDAYS)
 
 
-def _edge_of_year(match: re.Match[str], clock: Clock) -> Part:
+def _edge_of_month(match: re.Match[str], anchor: Anchor) -> Part:
+    return third_of_month(_THIRDS[match["third"]], ambiguous=True)
+
+
+def _edge_of_year(match: re.Match[str], anchor: Anchor) -> Part:
     """年初 and 年底: the first and the last month, for want of anything agreed."""
     return month_of(1 if match["edge"] == "初" else 12, ambiguous=True)
 
 
-def _first_months(match: re.Match[str], clock: Clock) -> Part | None:
+def _first_months(match: re.Match[str], anchor: Anchor) -> Part | None:
     count = _number(match["count"]) * (3 if match["unit"].startswith("季") else 1)
     return first_months_of(count) if 1 <= count <= 12 else None
 
 
-def _same_ago(match: re.Match[str], clock: Clock) -> SameAgo:
+def _same_ago(match: re.Match[str], anchor: Anchor) -> SameAgo:
+    alone = _UNITS[match["whole"] or "日"]
     if match["unit"]:
-        return SameAgo(_UNITS[match["unit"]], 1)
-    return SameAgo("year", -_YEARS.get(match["year"], -1))
+        return SameAgo(_UNITS[match["unit"]], 1, alone)
+    return SameAgo("year", -_YEARS.get(match["year"], -1), alone)
 
 
-def _part_of_day(match: re.Match[str], clock: Clock) -> TimeOfDay:
+def _part_of_day(match: re.Match[str], anchor: Anchor) -> TimeOfDay:
     first, last = _PARTS[match[0]]
     return TimeOfDay(timedelta(hours=first), timedelta(hours=last - first), half_known=True, window=True)
 
 
-def _time(match: re.Match[str], clock: Clock) -> TimeOfDay:
+def _time(match: re.Match[str], anchor: Anchor) -> TimeOfDay:
     hour, part = _number(match["hour"]), match["part"]
     minute = match["colon"] or match["minute"] or match["digits"] or _QUARTERS.get(match["quarter"])
     return TimeOfDay(
@@ -203,7 +222,7 @@ def _time(match: re.Match[str], clock: Clock) -> TimeOfDay:
 
 
 def _of_twenty_four(hour: int, part: str | None) -> int:
-    """The hour on a clock of 24. The small hours of 晚上 follow midnight: they belong to the night that began before."""
+    """The hour on a clock of 24. The small hours of 晚上 follow midnight: they belong to the night before them."""
     if part is None or hour > 12:
         return hour
     if part in _NIGHT:
@@ -224,8 +243,8 @@ def _number(text: str) -> int:
 
 ZH: Final[tuple[Rule, ...]] = (
     # 大前天 前天 昨天 今天 明天 后天; 昨 and 今 alone before 晚 and 早
-    rule(r"(?P<far>大前|大后|(?<![目之以提当投])前|(?<![最以之然此今随])后)(?:天|日(?!均))", _relative_day),
-    rule(r"(?P<near>昨|今|(?<![说声证表申])明)(?:天|日(?!头条|方舟)|(?=[早晚晨夜]))", _relative_day),
+    rule(r"(?P<day>大前|大后|(?<![目之以提当投])前|(?<![最以之然此今随])后)(?:天|日(?!均))", _relative_day),
+    rule(r"(?P<day>昨|今|(?<![说声证表申])明)(?:天|日(?!头条|方舟)|(?=[早晚晨夜]))", _relative_day),
     # 上周 上个月 这一季度 本年; 去年 前年
     rule(
         rf"{_STEP}一?个?(?:自然)?(?P<unit>{_WEEK}|月|季度?|年度?)(?!期|边|年|刊|围|转|卡|饼|龄|轻|货|终)",
@@ -238,6 +257,11 @@ ZH: Final[tuple[Rule, ...]] = (
     # 前三季度, 今年前5个月: from the start of the year
     rule(rf"(?<![以之目])前(?P<count>{_N2})个?(?P<unit>季度?)", _first_months),
     rule(rf"(?<=年)前(?P<count>{_N2})个?(?P<unit>月)", _first_months),
+    # 前一天 前一周: before the one that is spoken of
+    rule(
+        rf"(?<![以之目提当])前[一1]个?(?P<unit>天|日|{_WEEK}|月|季度|年)",
+        lambda match, anchor: SameAgo(_UNITS[match["unit"]], 1, alone=None, of_its_kind=True),
+    ),
     # 近7天 最近一周 过去24小时 近半年 近3个自然月 未来7天
     rule(
         rf"(?P<lead>最近|近|过去|过往|(?<![以之目提当])前|未来|接下来|今后)的?(?P<count>半|{_N})个?(?P<whole>自然)?"
@@ -251,18 +275,21 @@ ZH: Final[tuple[Rule, ...]] = (
         _ago,
     ),
     # 上半年 下半月; 三季度 第一季度
-    rule(r"(?P<half>[上下])半年度?", lambda match, clock: half_of(_FIRST_OR_SECOND[match["half"]])),
-    rule(r"(?P<half>[上下])半个?月", lambda match, clock: half_of_month(_FIRST_OR_SECOND[match["half"]])),
+    rule(r"(?P<half>[上下])半年度?", lambda match, anchor: half_of(_FIRST_OR_SECOND[match["half"]])),
+    rule(r"(?P<half>[上下])半个?月", lambda match, anchor: half_of_month(_FIRST_OR_SECOND[match["half"]])),
     rule(
         rf"(?<![近\d{_HAN}])(?:第?(?P<quarter>[一二三四1-4])季度|第(?P<short>[一二三四1-4])季(?!节))",
-        lambda match, clock: quarter_of(_number(match["quarter"] or match["short"])),
+        lambda match, anchor: quarter_of(_number(match["quarter"] or match["short"])),
+    ),
+    # 11月第一周
+    rule(
+        rf"第(?P<week>[一二三四五1-5])个?{_WEEK}(?!期|年)",
+        lambda match, anchor: week_of_month(_number(match["week"])),
     ),
     # 上旬; 月初 and 月底 are read like it, and are ambiguous; 年初 年底
-    rule(r"(?P<third>[上中下])旬", lambda match, clock: third_of_month(_THIRDS[match["third"]])),
-    rule(
-        r"月(?P<edge>[初底末]|中(?![国心文的介]))|(?<=[月份])(?P<bare>[初底末])",
-        lambda match, clock: third_of_month(_THIRDS[match["edge"] or match["bare"]], ambiguous=True),
-    ),
+    rule(r"(?P<third>[上中下])旬", lambda match, anchor: third_of_month(_THIRDS[match["third"]])),
+    rule(r"月(?P<third>[初底末]|中(?![国心文的介]))", _edge_of_month),
+    rule(r"(?<=[月份])(?P<third>[初底末])", _edge_of_month),
     rule(r"(?:(?<=年)|年)(?P<edge>[初底末])(?!次|始)", _edge_of_year),
     # 2026年 26年4月 二〇二六年; 11月 1-3月; 11月1日 11月1到5日; 15号 5-10号
     rule(
@@ -270,33 +297,34 @@ ZH: Final[tuple[Rule, ...]] = (
         r"|(?P<short>\d\d)年(?=\d{1,2}月|q[1-4]|第?[一二三四]季|[上下]半年))",
         _year,
     ),
-    rule(rf"{_FREE}(?P<month>{_MONTH})(?:月份?(?!龄|卡|饼|球|薪|租|嫂)|(?={_TO}{_MONTH}月))", _month),
-    rule(rf"{_FREE}(?P<month>{_N2})月份?的?(?P<day>{_N2})(?:[日号]|(?=(?:{_TO}|、|,){_N2}[日号]))", _day_of_year),
     rule(
-        rf"{_FREE}(?P<day>{_N2})(?:号(?!{_NUMBERED})|日(?=$|[\s的,.、。;!?~\-—–()]|和|与|跟|至|到|及|以来|起|当天|那天|之间|[上下中]午|[早晚]|凌晨)"
-        rf"|(?={_TO}{_N2}[日号]))",
-        _day_of_month,
+        rf"{_FREE}(?!一月一(?![日号]))(?P<month>{_MONTH})(?:月份?(?!龄|卡|饼|球|薪|租|嫂)|(?={_TO}{_MONTH}月))", _month
     ),
+    rule(rf"{_FREE}(?P<month>{_N2})月份?的?(?P<day>{_N2})(?:[日号]|(?=(?:{_TO}|、|,){_N2}[日号]))", _day_of_year),
+    rule(rf"{_FREE}{_NO_NAME}(?P<day>{_N2})(?:号(?!{_NUMBERED})|(?={_TO}{_N2}[日号]))", _day_of_month),
+    rule(rf"(?<![、和与,次首]){_FREE}(?P<day>{_N2})日{_BEHIND_A_DAY}", _day_of_month),
+    rule(rf"(?<=[日号][、和与,])(?P<day>{_N2})日", _day_in_list),
     # 双十一 元旦 国庆节
     rule(
-        rf"(?<![\d{_HAN}])(?P<name>双十一|双11|双十二|双12|618(?=大促|活动|期间|当天|年中|购物节)|元旦|五一|劳动节|国庆|圣诞)"
+        rf"(?<![\d{_HAN}])(?P<name>双十一|双11|双十二|双12|(?<=年)618|618(?=大促|活动|期间|当天|年中|购物节)|元旦|五一|劳动节|(?<!美国)国庆|圣诞)"
         r"(?!\d)(?:节|购物节)?",
         _named_day,
     ),
     # 去年同期 上月同期 去年今天
     rule(
-        rf"(?:(?P<year>去|前|上)年|上个?(?P<unit>{_WEEK}|月|季度?))的?(?:同期|今[天日]|同一天|同日|这个?时候|此时)",
+        rf"(?:(?P<year>去|前|上)年|上个?(?P<unit>{_WEEK}|月|季度?))的?"
+        r"(?:同期|今[天日]|同一天|同日|这个?时候|此时|同(?P<whole>周|月|季度?))",
         _same_ago,
     ),
     # 年初至今 本季度初以来
     rule(
         rf"(?:今年|本)?(?P<unit>年|季度?|月|{_WEEK})初(?:以来|至今|到现在|到目前|到今[天日])",
-        lambda match, clock: to_date(clock, _UNITS[match["unit"]]),
+        lambda match, anchor: to_date(anchor, _UNITS[match["unit"]]),
     ),
     # 下午3点 20点30分 晚上8:00, the 3 of 3-5点; 今晚
     rule(
         rf"(?:(?P<part>{_PART}|[早晚](?={_N2}[点时:]))\s*)?{_FREE}(?P<hour>{_N2})"
-        rf"(?::(?P<colon>[0-5]\d)(?![\d:])|(?:点钟?{_NO_HOUR}|时(?!间|段|长|候)|(?={_TO}{_N2}[点时]))"
+        rf"(?::(?P<colon>[0-5]\d)(?![\d:]){NO_PICTURE}|(?:点钟?{_NO_HOUR}|时(?!间|段|长|候)|(?={_TO}{_N2}[点时]))"
         rf"(?:(?P<quarter>半|一刻|三刻)|(?P<minute>{_N2})分|(?P<digits>[0-5]\d)(?=$|{_TO}|[\s的,]))?)",
         _time,
     ),
