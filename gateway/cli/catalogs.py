@@ -9,7 +9,8 @@ from rich.text import Text
 
 from engine.backends.base import open_backend
 from gateway.app import open_knowledge
-from gateway.cli.terminal import Failure, err, index_progress, out, prepared, print_json, table
+from gateway.cli.faults import Failure
+from gateway.cli.terminal import err, index_progress, out, prepared, print_json, table
 from gateway.log import configure_logging
 from gateway.settings import Settings
 from scene_kb import shipped

@@ -7,8 +7,9 @@ from mcp import Client, StdioServerParameters
 from rich.text import Text
 
 from gateway.cli.ask import three_steps
+from gateway.cli.faults import Failure
 from gateway.cli.steps import show_step
-from gateway.cli.terminal import Failure, out, prepared
+from gateway.cli.terminal import out, prepared
 from gateway.connect import client_files, server_command
 from gateway.log import configure_logging
 from gateway.settings import Settings

@@ -9,7 +9,8 @@ from importlib.metadata import version
 import anyio
 
 from gateway.app import locate, open_backends, open_knowledge
-from gateway.cli.terminal import index_progress, out, print_json, sentence_for, table
+from gateway.cli.faults import sentence_for
+from gateway.cli.terminal import index_progress, out, print_json, table
 from gateway.log import configure_logging
 from gateway.settings import Settings
 from scene_kb.catalog import load_catalog

@@ -10,6 +10,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: loading rich takes longer than all the rest
     help="Sanbu (三步): three tools between an agent and business data. Every answer says whether it is complete.",
 )
 kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check and build it.")
@@ -28,7 +29,7 @@ def settings_from(**given: Any) -> Any:
     """Settings with what the command line says over environment and .env file."""
     from pydantic import ValidationError
 
-    from gateway.cli.terminal import Failure
+    from gateway.cli.faults import Failure
     from gateway.settings import Settings
 
     try:
@@ -169,7 +170,9 @@ def trace_show(
 
 def main() -> None:
     """The entry point: every foreseen fault is one sentence on stderr and status 1."""
-    from gateway.cli.terminal import told
-
-    with told():
+    try:
         app()
+    except Exception as error:
+        from gateway.cli.faults import end_with
+
+        end_with(error)

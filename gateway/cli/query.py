@@ -8,8 +8,9 @@ import anyio
 
 from gateway.app import App, open_app
 from gateway.arguments import QueryArguments, read
+from gateway.cli.faults import Failure
 from gateway.cli.steps import show_answer
-from gateway.cli.terminal import Failure, index_progress, print_json, show_problem
+from gateway.cli.terminal import index_progress, print_json, show_problem
 from gateway.log import configure_logging
 from gateway.settings import Settings
 

@@ -7,7 +7,8 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from gateway.app import open_app
-from gateway.cli.terminal import Failure, index_progress
+from gateway.cli.faults import Failure
+from gateway.cli.terminal import index_progress
 from gateway.http import http_app
 from gateway.log import configure_logging
 from gateway.mcp import mcp_server

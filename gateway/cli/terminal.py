@@ -19,59 +19,9 @@ out = Console()
 err = Console(stderr=True)
 
 
-class Failure(Exception):
-    """A foreseen fault: its text is one sentence that says what to do."""
-
-
 def print_json(value: object) -> None:
     """Plain JSON on stdout, whatever the terminal."""
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-
-
-@contextmanager
-def told() -> Iterator[None]:
-    """Faults as one sentence on stderr and status 1; anything unforeseen keeps its traceback."""
-    try:
-        yield
-    except Failure as failure:
-        say_fault(str(failure))
-        raise SystemExit(1) from None
-    except Exception as error:
-        sentence = sentence_for(error)
-        if sentence is None:
-            raise
-        say_fault(sentence)
-        raise SystemExit(1) from None
-
-
-def say_fault(sentence: str) -> None:
-    err.print(Text(sentence), style="red", soft_wrap=True)
-
-
-def sentence_for(error: Exception) -> str | None:
-    """What a person is told of an error from below; None where nobody foresaw it."""
-    from engine.errors import EngineError, SourceUnavailable
-    from gateway.problems import problem_of
-    from scene_kb.diagnostics import CatalogFault
-    from scene_kb.embedders.base import EmbedderUnavailable
-    from scene_kb.shipped import DataUnavailable
-    from sessions.stores.base import StoreUnavailable
-
-    match error:
-        case CatalogFault():
-            return "\n".join(map(str, error.diagnostics))
-        case EmbedderUnavailable():
-            return f"{error}. {error.remedy}"
-        case DataUnavailable():
-            return str(error)
-        case SourceUnavailable():
-            return f"the source '{error.source}' cannot be read: {error.detail}"
-        case StoreUnavailable():
-            return f"the session store '{error.url}' cannot be used: {error.detail}"
-        case EngineError():
-            problem = problem_of(error, "en")
-            return f"{problem.field or problem.code}: {problem.reason}. {problem.suggestion}."
-    return None
 
 
 def prepared(settings: Settings) -> Place:

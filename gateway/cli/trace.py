@@ -6,8 +6,9 @@ import json
 import anyio
 from rich.text import Text
 
+from gateway.cli.faults import Failure
 from gateway.cli.steps import show_step
-from gateway.cli.terminal import Failure, out, print_json, table
+from gateway.cli.terminal import out, print_json, table
 from gateway.settings import Settings
 from sessions.models import Turn
 from sessions.stores.base import open_store

@@ -1,0 +1,45 @@
+"""What a person is told when a command cannot do what it should: one sentence, and what to do."""
+
+import sys
+
+from engine.errors import EngineError, SourceUnavailable
+from gateway.problems import problem_of
+from scene_kb.diagnostics import CatalogFault
+from scene_kb.embedders.base import EmbedderUnavailable
+from scene_kb.shipped import DataUnavailable
+from sessions.stores.base import StoreUnavailable
+
+
+class Failure(Exception):
+    """A foreseen fault of the command line itself: its text is one sentence that says what to do."""
+
+
+def end_with(error: Exception) -> None:
+    """The error's sentence on stderr and status 1. What nobody foresaw is raised again and keeps its traceback."""
+    sentence = sentence_for(error)
+    if sentence is None:
+        raise error
+    sys.stderr.write(sentence + "\n")
+    raise SystemExit(1)
+
+
+def sentence_for(error: Exception) -> str | None:
+    """What a person is told of an error from below; None where nobody foresaw it."""
+
+    match error:
+        case Failure():
+            return str(error)
+        case CatalogFault():
+            return "\n".join(map(str, error.diagnostics))
+        case EmbedderUnavailable():
+            return f"{error}. {error.remedy}"
+        case DataUnavailable():
+            return str(error)
+        case SourceUnavailable():
+            return f"the source '{error.source}' cannot be read: {error.detail}"
+        case StoreUnavailable():
+            return f"the session store '{error.url}' cannot be used: {error.detail}"
+        case EngineError():
+            problem = problem_of(error, "en")
+            return f"{problem.field or problem.code}: {problem.reason}. {problem.suggestion}."
+    return None
