@@ -5,10 +5,11 @@ Default deny; a field that any held role denies is denied; roles widen each othe
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from engine.dataset import Dataset
+from engine.dataset import Dataset, Field
 from engine.errors import UnknownDataset
 from engine.policy import Caps, DatasetRule, Policies, Principal, RolePolicy, RowRuleText
 from engine.query import Grant, RowScope
@@ -24,7 +25,7 @@ def authorize(policies: Policies, dataset: Dataset, principal: Principal) -> Gra
     fields = _computable(dataset, _allowed_fields(dataset, rules))
     if not fields:
         raise UnknownDataset(dataset.api_no)
-    rows = _row_scopes(rules, principal)
+    rows = _row_scopes(rules, dataset, principal)
     caps = _widest(role.caps for role in held if role.caps is not None)
     return Grant(
         principal_id=principal.id,
@@ -65,23 +66,44 @@ def _computable(dataset: Dataset, allowed: frozenset[str]) -> frozenset[str]:
     """Without the metrics that are computed from a field the caller may not see: a ratio would give it away."""
 
     def open_to_the_leaves(name: str) -> bool:
-        return name in allowed and all(map(open_to_the_leaves, dataset.by_name[name].operand_names()))
+        return name in allowed and all(map(open_to_the_leaves, _needed_for(dataset.by_name[name], dataset)))
 
     return frozenset(filter(open_to_the_leaves, allowed))
 
 
-def _row_scopes(rules: list[DatasetRule], principal: Principal) -> tuple[tuple[RowScope, ...], ...]:
+def _needed_for(field: Field, dataset: Dataset) -> Iterable[str]:
+    """The fields without which a computed metric cannot be asked for."""
+    yield from field.operand_names()
+    if field.share is not None:
+        yield from field.share.within
+    if field.comparison is not None and dataset.time_column is not None:
+        yield dataset.time_column
+
+
+def _row_scopes(rules: list[DatasetRule], dataset: Dataset, principal: Principal) -> tuple[tuple[RowScope, ...], ...]:
     """One alternative per rule set; a role without row rules reads every row, whatever the others say."""
     readable = [rule for rule in rules if rule.fields.allow]
     if any(not rule.rows for rule in readable):
         return ()
-    return tuple(tuple(_scope(text, principal) for text in rule.rows) for rule in readable)
+    return tuple(tuple(_scope(text, dataset, principal) for text in rule.rows) for rule in readable)
 
 
-def _scope(text: RowRuleText, principal: Principal) -> RowScope:
+def _scope(text: RowRuleText, dataset: Dataset, principal: Principal) -> RowScope:
     rule = text.parsed()
-    values = rule.values if rule.attribute is None else principal.attributes.get(rule.attribute, ())
-    return RowScope(field=rule.field, values=tuple(values), kind=text.kind, written=text)
+    values = rule.values
+    if rule.attribute is not None:
+        held = (_in_type(value, dataset.by_name[rule.field]) for value in principal.attributes.get(rule.attribute, ()))
+        values = tuple(value for value in held if value is not None)
+    return RowScope(field=rule.field, values=values, kind=text.kind, written=text)
+
+
+def _in_type(attribute: str, field: Field) -> str | int | bool | None:
+    """An attribute's value as the field stores it; None, which no row has, where the field cannot hold it."""
+    if field.type == "boolean":
+        return {"true": True, "false": False}.get(attribute.lower())
+    if field.type.startswith(("int", "uint")):
+        return int(attribute) if re.fullmatch(r"[+-]?\d{1,20}", attribute, re.ASCII) else None
+    return attribute
 
 
 def _widest(caps: Iterable[Caps]) -> Caps:
