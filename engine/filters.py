@@ -1,23 +1,29 @@
 """The wire's filters read into conditions. A filter on a metric of a grouped query is held against groups, not rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import get_args
 
-from engine.dataset import ROW_COUNT, Field
+from engine.dataset import Field
 from engine.errors import InvalidParameter
 from engine.folding import nearest
-from engine.names import Names, legal_values
+from engine.names import Names, in_groups, legal_values
 from engine.normalise import canonical
 from engine.query import AnyOf, Clock, Column, Condition, Note, Operator, RowFilter, TimeSpan
 
 _OPERATORS: tuple[Operator, ...] = get_args(Operator)
+_ROWS = Field(name="rows", role="metric", type="int32", aggregation="count")
 
 
 class FilterReader:
-    """Reads the wire's filters. Conditions on metrics of a grouped query are held against groups, not rows."""
+    """Reads the wire's filters. Conditions on metrics of a grouped query are held against groups, not rows.
+
+    Filters are taken in the order of their fields' names, not of the words that a caller used for them: whatever the
+    spelling, one meaning is one statement.
+    """
 
     def __init__(self, names: Names, clock: Clock, grouped: bool) -> None:
         self._names, self._clock, self._grouped = names, clock, grouped
+        self.time_column = names.dataset.time_column
         self.filters: list[RowFilter] = []
         self.having: list[tuple[Column, Condition]] = []
         self.spoken: dict[str, object] = {}
@@ -25,15 +31,25 @@ class FilterReader:
         self.span: TimeSpan | None = None
 
     def read(self, filters: Mapping[str, object]) -> "FilterReader":
-        for name in sorted(filters, key=str):
-            if name == "or":
-                self._read_or(filters["or"])
-            elif filters[name] is not None:
-                self._read_one(name, filters[name])
+        given = {name: raw for name, raw in filters.items() if raw is not None and name != "or"}
+        for name, column in self._by_label(given, lambda name: self._names.column(name, "filters")):
+            self._read_one(name, in_groups(column) if self._grouped else column, given[name])
+        if filters.get("or") is not None:
+            self._read_or(filters["or"])
         return self
 
-    def _read_one(self, name: str, raw: object) -> None:
-        column = self._names.column(name, "filters")
+    @staticmethod
+    def _by_label(given: Iterable[str], column_of: Callable[[str], Column]) -> list[tuple[str, Column]]:
+        """(name as given, its column), by the columns' labels. Raises InvalidParameter where two names mean one."""
+        found: dict[str, tuple[str, Column]] = {}
+        for name in given:
+            column = column_of(name)
+            if column.label in found:
+                raise InvalidParameter("filters", name, "ambiguous", (found[column.label][0], name))
+            found[column.label] = (name, column)
+        return [found[label] for label in sorted(found)]
+
+    def _read_one(self, name: str, column: Column, raw: object) -> None:
         conditions: list[Condition | AnyOf] = []
         for operator, value in _operators(name, raw):
             if self._is_held_against_groups(column):
@@ -44,7 +60,7 @@ class FilterReader:
             alternatives, spoken = self._canonical(column.field, operator, value)
             conditions.extend(alternatives[0] if len(alternatives) == 1 else (AnyOf(alternatives),))
             self._say(self.spoken, column.label, spoken)
-            if column.field.name == self._names.dataset.time_column:
+            if column.field.name == self.time_column:
                 self.span = _narrowed(self.span, _hull(alternatives))
         if conditions:
             self.filters.append(RowFilter(column.label, tuple(conditions)))
@@ -53,8 +69,11 @@ class FilterReader:
         return self._grouped and not column.groups
 
     def _read_having(self, column: Column, operator: Operator, raw: object) -> None:
-        field = column.field or Field(name=ROW_COUNT, role="metric", type="int64", aggregation="count")
-        alternatives, spoken = self._canonical(field, operator, raw)
+        """A measure is compared as what it is among groups: a count of texts is a number."""
+        measured = (column.field or _ROWS).model_copy(update={"name": column.label, "type": column.type, "values": ()})
+        alternatives, spoken = self._canonical(measured, operator, raw)
+        if len(alternatives) > 1:
+            raise InvalidParameter(f"filters.{column.label}", raw, "timeNotPlain")
         self.having.extend((column, condition) for condition in alternatives[0])
         self._say(self.spoken, column.label, spoken)
 
@@ -78,17 +97,21 @@ class FilterReader:
         """A branch as one or more conjunctions: two time spans in it make two."""
         conjunctions: list[tuple[Condition, ...]] = [()]
         said: dict[str, object] = {}
-        for name in sorted(branch, key=str):
-            field = self._names.field(name, "filters.or")
-            if self._is_held_against_groups(Column(field.name, field)) or not field.stored:
+        for name, column in self._by_label(branch, self._plain_column):
+            field = column.field
+            if field is None or self._is_held_against_groups(column) or not field.stored:
                 raise InvalidParameter(f"filters.or.{name}", branch[name], "needsGroups")
-            if field.name == self._names.dataset.time_column:
+            if field.name == self.time_column:
                 raise InvalidParameter(f"filters.or.{name}", branch[name], "timeNotPlain")
             for operator, value in _operators(name, branch[name]):
                 alternatives, spoken = self._canonical(field, operator, value)
                 conjunctions = [(*left, *right) for left in conjunctions for right in alternatives]
                 self._say(said, field.name, spoken)
         return conjunctions, said
+
+    def _plain_column(self, name: str) -> Column:
+        field = self._names.field(name, "filters.or")
+        return Column(field.name, field)
 
     def _canonical(
         self, field: Field, operator: Operator, raw: object
@@ -99,8 +122,21 @@ class FilterReader:
 
     @staticmethod
     def _say(said: dict[str, object], label: str, spoken: object) -> None:
-        before = said.get(label)
-        said[label] = {**before, **spoken} if isinstance(before, dict) and isinstance(spoken, dict) else spoken
+        """Adds a condition to what is said of a field, so that several operators on it all stay in the answer's scope.
+
+        Raises InvalidParameter where two of them would be said alike, such as two ranges.
+        """
+        if label not in said:
+            said[label] = spoken
+            return
+        before, added = _spelled_out(said[label]), _spelled_out(spoken)
+        if before.keys() & added.keys():
+            raise InvalidParameter(f"filters.{label}", spoken, "badShape", ("eq", "between"))
+        said[label] = {**before, **added}
+
+
+def _spelled_out(spoken: object) -> Mapping[str, object]:
+    return spoken if isinstance(spoken, Mapping) else {"in": spoken}
 
 
 def _operators(name: str, raw: object) -> Iterable[tuple[Operator, object]]:

@@ -1,6 +1,6 @@
 """Names in a query bound to visible fields. Hidden and absent are one error."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as default
 from typing import get_args
 
@@ -81,6 +81,13 @@ class Names:
             expected = _GRAINS if field.temporal else legal
             raise InvalidParameter(argument, text, fault, tuple(f"{field.name}:{it}" for it in expected))
         return Column(f"{field.name}:{suffix}", field, aggregation=suffix)
+
+
+def in_groups(column: Column) -> Column:
+    """The column as a grouped query means it: a stored metric comes with the aggregation of its definition."""
+    if column.field is None or column.aggregation is not None or not column.field.stored:
+        return column
+    return replace(column, aggregation=column.field.aggregation)
 
 
 def aggregations(field: Field) -> tuple[Aggregation, ...]:

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
+from cachetools import LRUCache
 from opentelemetry import trace
 
 from engine.backends.base import Backend
 from engine.budget import cut_page
-from engine.compile import Target, compile_query
+from engine.compile import Target, Texts, compile_query
 from engine.completeness import assess
 from engine.cursors import Binding, Cursors, Position
 from engine.dataset import Dataset
@@ -28,6 +29,8 @@ from engine.route import route
 from engine.snapshots.base import SingleFlight, SnapshotStore
 
 _tracer = trace.get_tracer("sanbu.engine")
+
+_KEPT_TEXTS = 1024  # shapes; a text is one to ten KB
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Engine:
     snapshots: SnapshotStore
     cursors: Cursors
     flights: SingleFlight = field(default_factory=SingleFlight)
+    texts: Texts = field(default_factory=lambda: LRUCache(_KEPT_TEXTS))
 
     def grant(self, api_no: str, principal: Principal) -> Grant:
         """Raises UnknownDataset."""
@@ -77,7 +81,7 @@ class Engine:
         backend = self.backends[chosen.source.url]
         row_cap = grant.caps.rows if query.limit is None else min(query.limit, grant.caps.rows)
         target = Target(backend.relation(chosen.source.table), backend.dialect)
-        statement = compile_query(resolved, grant, target, row_cap=row_cap + 1)
+        statement = compile_query(resolved, grant, target, row_cap=row_cap + 1, texts=self.texts)
         return Plan(resolved, grant, chosen.source, chosen.reason, statement, row_cap)
 
     async def run(self, request: Request, *, wall: datetime) -> Answer:

@@ -6,6 +6,7 @@ Snapshot (frozen rows) ▶ Page and Completeness (what is handed out).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as setting
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Literal
@@ -65,7 +66,7 @@ class Grant:
     """Alternatives, one per role: a row is readable where all scopes of one alternative hold. Empty: every row."""
     caps: Caps
     fingerprint: str
-    """Hex digest of everything above but the principal's id: equal for callers who see the same."""
+    """Hex digest of all above but who asks, id and roles: equal for callers who see the same."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,9 @@ class Column:
 
     label: str
     """As asked: `cost`, `cost:avg`, `date:week`."""
-    field: Field | None
+    field: Field | None = setting(hash=False)  # a definition is slow to hash, and the label tells columns apart
     aggregation: Aggregation | None = None
+    """How the rows of a group become one value; None for a dimension, a computed metric, and in raw rows."""
     grain: Grain | None = None
 
     @property
@@ -118,15 +120,15 @@ class Column:
 
     @property
     def type(self) -> str:
-        """The wire type: that of the field, but for averages, counts and truncated times."""
+        """The wire type: that of the field, but for averages, counts, sums and truncated times."""
         if self.field is None or self.aggregation in ("count", "countDistinct"):
             return "int32" if self.field is None else "int64"
         if self.aggregation in ("avg", "median"):
             return "float64"
         if self.grain is not None and self.grain != "hour":
             return "date"
-        if self.field.role == "metric" and self.field.aggregation == "sum" and "int" in self.field.type:
-            return "int64"  # a sum outgrows the width of its parts
+        if self.aggregation == "sum" and not self.field.type.startswith("decimal"):
+            return "float64" if self.field.type.startswith("float") else "int64"  # it outgrows the width of its parts
         return self.field.type
 
     @property

@@ -1,19 +1,21 @@
 """Every name in a query bound to a visible field, every value to its canonical form: a DataQuery becomes Resolved."""
 
 from collections.abc import Iterable
+from datetime import timedelta
+from math import ceil
 
 from engine.dataset import Dataset
-from engine.errors import InvalidParameter, LimitExceeded
+from engine.errors import InvalidParameter, LimitExceeded, MissingParameter
 from engine.filters import FilterReader
 from engine.folding import nearest
-from engine.names import Names, visible_fields
+from engine.names import Names, in_groups, visible_fields
 from engine.query import Clock, Column, DataQuery, Grant, Note, OrderKey, Resolved, TimeSpan
 
 
 def resolve(query: DataQuery, dataset: Dataset, grant: Grant, *, clock: Clock) -> Resolved:
     """The query with all names and values bound.
 
-    Raises UnknownField, UnknownValue, InvalidParameter or LimitExceeded.
+    Raises UnknownField, UnknownValue, InvalidParameter, MissingParameter or LimitExceeded.
     """
     names = Names(dataset, visible_fields(query, dataset, grant), grant)
     grouped, columns = _columns(query, names)
@@ -21,6 +23,8 @@ def resolve(query: DataQuery, dataset: Dataset, grant: Grant, *, clock: Clock) -
     if grouped:
         _check_grouped(columns)
     order = _order(query, names, columns, grouped)
+    _check_limits(query, grouped, columns)
+    _check_comparable([*columns, *(key.column for key in order), *(column for column, _ in filters.having)], filters)
     if query.max_days is not None:
         _check_days(filters.span, query.max_days, dataset)
     return Resolved(
@@ -31,7 +35,7 @@ def resolve(query: DataQuery, dataset: Dataset, grant: Grant, *, clock: Clock) -
         having=tuple(filters.having),
         order=order,
         limit=query.limit,
-        limit_per_group=_limit_per_group(query, columns),
+        limit_per_group=query.limit_per_group,
         span=filters.span,
         spoken_filters=filters.spoken,
         notes=(*names.notes, *filters.notes, *_sort_notes(query, order)),
@@ -49,6 +53,8 @@ def _columns(query: DataQuery, names: Names) -> tuple[bool, tuple[Column, ...]]:
             dimensions = tuple(it for it in names.visible if names.dataset.by_name[it].role == "dimension")
             raise InvalidParameter("groupBy", text, "notADimension", nearest(text, {name: () for name in dimensions}))
     grouped = query.group_by is not None or bool(query.grain) or any(map(_needs_groups, asked))
+    if grouped:
+        asked = [in_groups(column) for column in asked]
     unique = {column.label: column for column in (*groups, *asked)}
     if query.group_by is not None:
         _refuse_ungrouped(asked, groups)
@@ -85,7 +91,7 @@ def _order(query: DataQuery, names: Names, columns: tuple[Column, ...], grouped:
             raise InvalidParameter("orderBy", text, "notGrouped", tuple(sorted(group_labels)))
         if not grouped and _needs_groups(column):
             raise InvalidParameter("orderBy", text, "needsGroups")
-        keys.append(OrderKey(column, descending=text.startswith("-")))
+        keys.append(OrderKey(in_groups(column) if grouped else column, descending=text.startswith("-")))
     return tuple(keys)
 
 
@@ -94,15 +100,34 @@ def _sort_notes(query: DataQuery, order: tuple[OrderKey, ...]) -> tuple[Note, ..
     return (Note("SORT_DEFAULTED", "orderBy"),) if query.limit is not None and not order else ()
 
 
-def _limit_per_group(query: DataQuery, columns: tuple[Column, ...]) -> int | None:
-    if query.limit_per_group is not None and sum(column.groups for column in columns) < 2:
+def _check_limits(query: DataQuery, grouped: bool, columns: tuple[Column, ...]) -> None:
+    for argument, limit in (("limit", query.limit), ("limitPerGroup", query.limit_per_group)):
+        if limit is not None and limit < 1:
+            raise InvalidParameter(argument, limit, "badShape", (">= 1",))
+    if query.limit_per_group is not None and not (grouped and sum(column.groups for column in columns) >= 2):
         raise InvalidParameter("limitPerGroup", query.limit_per_group, "needsGroups")
-    return query.limit_per_group
+
+
+def _check_comparable(columns: Iterable[Column], filters: FilterReader) -> None:
+    """A comparison needs two periods: rows by time, or a span with both ends, so that there is an earlier one."""
+    compares, by_time, time = False, False, filters.time_column
+    for column in columns:
+        compares |= column.field is not None and column.field.comparison is not None
+        by_time |= column.field is not None and column.groups and column.field.name == time
+    if not compares or by_time or time is None:
+        return
+    if filters.span is None:
+        raise MissingParameter((time,))
+    if filters.span.start is None or filters.span.end is None:
+        raise InvalidParameter(f"filters.{time}", filters.spoken.get(time), "badShape", ("[from, to]",))
 
 
 def _check_days(span: TimeSpan | None, max_days: int, dataset: Dataset) -> None:
-    if span is None or span.start is None or span.end is None:
+    if span is None:
         return
-    days = (span.end - span.start).days
+    argument = f"filters.{dataset.time_column}"
+    if span.start is None or span.end is None:
+        raise InvalidParameter(argument, None, "badShape", ("[from, to]",))
+    days = ceil((span.end - span.start) / timedelta(days=1))
     if days > max_days:
-        raise LimitExceeded(f"filters.{dataset.time_column}", received=days, limit=max_days)
+        raise LimitExceeded(argument, received=days, limit=max_days)

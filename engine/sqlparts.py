@@ -1,13 +1,16 @@
 """Small pieces of SQL trees that every statement is put together from. Knows no query and no Grant."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime, time
 
 from dateutil.relativedelta import relativedelta
 from sqlglot import exp
 
-from engine.dataset import Aggregation, Dataset, Field, Period
+from engine.dataset import Dataset, Field, Period
 from engine.query import Column, Scalar
+
+TABLE = "stored"
+"""The alias of the dataset's table, by which its columns are told from labels of the same name."""
 
 _STEP = {
     "day": relativedelta(days=1),
@@ -19,28 +22,37 @@ _STEP = {
 
 
 def shifted_back(value: Scalar, period: Period) -> Scalar:
-    """A date or date-time one period earlier; the 31st becomes the month's last day."""
-    if isinstance(value, date):  # also date-times
-        earlier: date = value - _STEP[period]
+    """The first date or date-time that is at or after `value` once a period is added to it.
+
+    A day that the earlier month lacks becomes the first of the month after it, as a bound: before March 31 lies all of
+    February, not all but its last day.
+    """
+    if not isinstance(value, date):  # a date-time is a date too
+        return value
+    earlier: date = value - _STEP[period]
+    if period in ("day", "week") or earlier.day == value.day:
         return earlier
-    return value
+    first: date = earlier + relativedelta(months=1, day=1)
+    return datetime.combine(first, time(), first.tzinfo) if isinstance(first, datetime) else first
 
 
 def column_ref(field: Field) -> exp.Column:
-    return exp.column(field.source_column, quoted=True)
+    return exp.column(field.source_column, table=TABLE, quoted=True)
 
 
 def conjunction(clauses: Sequence[exp.Expr]) -> exp.Expr:
     return exp.and_(*clauses) if clauses else exp.true()
 
 
-def equal_or_both_null(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    return exp.NullSafeEQ(this=left, expression=right)
+def label_ref(column: Column, layer: str | None = None) -> exp.Column:
+    """A column of a layer, or of the only one in reach."""
+    return exp.column(column.label, table=layer, quoted=True)
 
 
-def ordered(column: exp.Expr, descending: bool) -> exp.Ordered:
-    """Nulls stand last in both directions: a missing value is never the top of anything."""
-    return exp.Ordered(this=column, desc=descending, nulls_first=False)
+def ordered(value: exp.Expr, descending: bool, *, finite: bool) -> exp.Ordered:
+    """Nulls stand last in both directions, and so does NaN: a missing value is never the top of anything."""
+    known = value if finite else exp.func("NULLIF", value, not_a_number())
+    return exp.Ordered(this=known, desc=descending, nulls_first=False)
 
 
 def aggregate(column: Column) -> exp.Expr:
@@ -48,8 +60,7 @@ def aggregate(column: Column) -> exp.Expr:
     if column.field is None:
         return exp.Count(this=exp.Star())
     value = column_ref(column.field)
-    aggregation: Aggregation | None = column.aggregation or column.field.aggregation
-    match aggregation:
+    match column.aggregation:
         case "sum":
             return exp.Sum(this=value)
         case "avg":
@@ -67,35 +78,64 @@ def aggregate(column: Column) -> exp.Expr:
     raise ValueError(f"{column.label} has no aggregation")
 
 
-def typed(value: exp.Expr, column: Column) -> exp.Expr:
-    """Values back in the column's declared type after a computation: decimals keep their scale, at full width."""
-    if column.field is None or column.groups:
-        return value
-    if column.type.startswith("decimal"):
+def typed(value: exp.Expr, column: Column, *, finite: bool) -> exp.Expr:
+    """A measure in its column's type: decimals keep their scale, at full width, and whole numbers theirs.
+
+    What may be NaN stays a float, since no decimal can hold that.
+    """
+    if column.type.startswith("decimal") and finite:
         scale = int(column.type.rstrip(")").rpartition(",")[2])
         return exp.cast(value, exp.DataType.build(f"DECIMAL(38, {scale})"))
-    if "int" in column.type and column.aggregation not in ("count", "countDistinct"):
+    if "int" in column.type and finite and column.aggregation not in ("count", "countDistinct"):
         return exp.cast(value, exp.DataType.build("DECIMAL(38, 0)"))
     return value
 
 
+def not_a_number() -> exp.Expr:
+    return exp.cast(exp.Literal.string("NaN"), exp.DataType.Type.DOUBLE)
+
+
+def wall_time(value: exp.Expr, field: Field, dataset: Dataset) -> exp.Expr:
+    """A temporal field's value as the dataset's local date or time. A naive timestamp is that already."""
+    return exp.AtTimeZone(this=value, zone=_zone(dataset)) if field.type == "timestamptz" else value
+
+
+def moved(field: Field, period: Period, dataset: Dataset) -> exp.Expr:
+    """The field one period later by the local calendar, in its own type; the 31st becomes a short month's last day."""
+    wall = wall_time(column_ref(field), field, dataset)
+    later = exp.Add(this=wall, expression=exp.Interval(this=exp.Literal.string("1"), unit=exp.var(period.upper())))
+    if field.type == "date":
+        return exp.cast(later, exp.DataType.Type.DATE)
+    return exp.AtTimeZone(this=exp.paren(later), zone=_zone(dataset)) if field.type == "timestamptz" else later
+
+
+def day_of_month(value: exp.Expr, field: Field, dataset: Dataset) -> exp.Expr:
+    return exp.Extract(this=exp.var("DAY"), expression=wall_time(value, field, dataset))
+
+
 def time_bucket(value: exp.Expr, column: Column, dataset: Dataset) -> exp.Expr:
     """The column's value cut to its grain, in the dataset's zone and with its first day of the week."""
-    field = column.field
-    assert field is not None
-    if field.type == "timestamptz":
-        value = exp.AtTimeZone(this=value, zone=exp.Literal.string(dataset.time_zone)) if column.grain else value
+    assert column.field is not None
     if column.grain is None:
         return value
+    wall = wall_time(value, column.field, dataset)
     if column.grain == "hour":
-        return exp.TimestampTrunc(this=value, unit=exp.var("HOUR"))
-    day = exp.cast(value, exp.DataType.Type.DATE)
+        hour = exp.TimestampTrunc(this=wall, unit=exp.var("HOUR"))
+        if column.field.type == "timestamp":
+            return hour
+        # By what it stands above its hour: when clocks go back, two hours have one name and stay two.
+        return exp.Sub(this=value.copy(), expression=exp.paren(exp.Sub(this=wall.copy(), expression=hour)))
+    day = exp.cast(wall, exp.DataType.Type.DATE)
     if column.grain == "day":
         return day
     if column.grain == "week" and dataset.week_start == "sunday":
         # Truncation begins weeks on Monday: step a day forward into the week, and back from its start.
         return _days_later(exp.cast(_truncated(_days_later(day, 1), "WEEK"), exp.DataType.Type.DATE), -1)
     return exp.cast(_truncated(day, column.grain.upper()), exp.DataType.Type.DATE)
+
+
+def _zone(dataset: Dataset) -> exp.Expr:
+    return exp.Literal.string(dataset.time_zone)
 
 
 def _truncated(value: exp.Expr, unit: str) -> exp.Expr:
