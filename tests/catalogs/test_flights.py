@@ -267,3 +267,11 @@ def test_no_name_or_alias_means_two_fields(dataset: Dataset) -> None:
         for name in field.names():
             meanings[name.casefold()].add(field.name)
     assert {name: fields for name, fields in meanings.items() if len(fields) > 1} == {}
+
+
+def test_a_grouped_scene_offers_no_field_of_a_single_flight(catalog: Catalog, dataset: Dataset) -> None:
+    # Chosen for an answer, such a field would make every flight a group of its own.
+    of_one_flight = {"flight", "flight_id", "flight_code", "dep_delay", "arr_delay", "dep_at", "arr_clock", "air_time"}
+    for scene in catalog.scenes:
+        if scene.grain:
+            assert not of_one_flight & set(scene.field_names(dataset)), scene.scene_id
