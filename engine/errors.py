@@ -15,7 +15,7 @@ EngineError
 """
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 
 class EngineError(Exception):
@@ -65,6 +65,9 @@ Fault = Literal[
 ]
 
 
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+
+
 @dataclass
 class InvalidParameter(EngineError):
     argument: str
@@ -112,6 +115,10 @@ class Busy(EngineError):
     retry_after_s: int
 
 
+CursorFault = Literal["altered", "expired", "otherArguments", "otherCaller", "permissionChanged"]
+CURSOR_REASONS: tuple[CursorFault, ...] = get_args(CursorFault)
+
+
 @dataclass
 class CursorInvalid(EngineError):
-    reason: Literal["altered", "expired", "otherArguments", "otherCaller", "permissionChanged"]
+    reason: CursorFault

@@ -63,7 +63,7 @@ def _span(field: Field, item: object, clock: Clock) -> Span:
 
 
 def _joined(field: Field, raw: object, first: Span, last: Span) -> Span:
-    if last.end <= first.start:
+    if last.end.timestamp() <= first.start.timestamp():  # by instants: an hour of wall time comes twice in autumn
         raise _fault(field, raw, "rangeReversed")
     return Span(
         start=first.start,
@@ -104,7 +104,8 @@ def _any_of(field: Field, raw: object, spans: Sequence[Span]) -> Canonical:
     for span in unique:
         start, end = _edges(field, span)
         alternatives.append((Condition(field.name, "gte", (start,)), Condition(field.name, "lt", (end,))))
-    received = [raw] if len(unique) == 1 else [span.text for span in unique]
+    whole = raw[0] if isinstance(raw, list | tuple) and len(raw) == 1 else raw
+    received = [whole] if len(unique) == 1 else [span.text for span in unique]
     notes = [
         note
         for was, said, span in zip(received, spoken, unique, strict=True)

@@ -85,6 +85,7 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
         engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(settings.keys()))
         steps = Steps(
             catalog=catalog,
+            cards=index.by_ref,
             resolver=resolver,
             engine=engine,
             sessions=sessions,

@@ -23,8 +23,8 @@ from engine.query import (
 )
 from gateway.messages import say
 from scene_kb import recognise
-from scene_kb.fields import Chosen
-from scene_kb.models import Candidate, Catalog, Match, Parameter, Scene
+from scene_kb.fields import SelectedFields
+from scene_kb.models import Candidate, Catalog, Match, Parameter, RankedField, Scene
 
 Wire = dict[str, Any]
 
@@ -71,7 +71,7 @@ def pinned_match(scene: Scene) -> Match:
 
 
 def matched(
-    found: Found, scene: Scene, parameters: Sequence[ShownParameter], chosen: Chosen | None, repeated: bool
+    found: Found, scene: Scene, parameters: Sequence[ShownParameter], chosen: SelectedFields | None, repeated: bool
 ) -> Wire:
     best, *others = found.match.candidates
     dataset = found.catalog.dataset_of(scene)
@@ -211,21 +211,32 @@ def _deprecation(scene: Scene, language: Language) -> list[Wire]:
 # fieldSelection -----------------------------------------------------------------------------------------------------
 
 
-def selected(scene: Scene, dataset: Dataset, chosen: Chosen, grant: Grant, language: Language) -> Wire:
+def selected(
+    scene: Scene,
+    dataset: Dataset,
+    chosen: SelectedFields,
+    grant: Grant,
+    language: Language,
+    parameters: Sequence[ShownParameter],
+    query: str,
+) -> Wire:
+    """`parameters` where the scene was chosen here: then what the query says about them has not been told yet."""
+    told = {"parameters": [_parameter(it, language) for it in parameters], "suggested": _suggested(scene, query)}
     return {
         "status": "selected",
         "sceneId": scene.scene_id,
         "version": scene.version,
+        **(told if parameters else {}),
         "fields": _fields(chosen, scene, dataset, language),
         "filterable": _filterable(scene, dataset, chosen, grant),
-        "of": {"visible": chosen.visible, "notRelevant": chosen.visible - len(chosen.fields)},
+        "of": {"visible": len(chosen.names) + chosen.not_relevant, "notRelevant": chosen.not_relevant},
         "completeness": {"complete": True, "scope": {}, "reasons": []},
         "warnings": _deprecation(scene, language),
     }
 
 
-def _fields(chosen: Chosen, scene: Scene, dataset: Dataset, language: Language) -> list[Wire]:
-    return [_field(dataset.by_name[it.name], scene, language) for it in chosen.fields]
+def _fields(chosen: SelectedFields, scene: Scene, dataset: Dataset, language: Language) -> list[Wire]:
+    return [_field(dataset.by_name[name], scene, language) for name in chosen.names]
 
 
 def _field(field: Field, scene: Scene, language: Language) -> Wire:
@@ -245,9 +256,9 @@ def _shown_aggregations(field: Field) -> list[str]:
     return list(dict.fromkeys([str(field.aggregation), *usual]))
 
 
-def _filterable(scene: Scene, dataset: Dataset, chosen: Chosen, grant: Grant) -> list[Wire]:
+def _filterable(scene: Scene, dataset: Dataset, chosen: SelectedFields, grant: Grant) -> list[Wire]:
     """The scene's parameters first, then chosen dimensions that have legal values or are times."""
-    dimensions = [it.name for it in chosen.fields if dataset.by_name[it.name].role == "dimension"]
+    dimensions = [name for name in chosen.names if dataset.by_name[name].role == "dimension"]
     names = dict.fromkeys([*(it.name for it in scene.parameters if it.name in grant.fields), *dimensions])
     return [_filter(dataset.by_name[name], grant) for name in list(names)[:_FILTERABLE]]
 
@@ -444,8 +455,11 @@ def match_facts(match: Match) -> dict[str, str | bool]:
     }
 
 
-def chosen_facts(chosen: Chosen) -> dict[str, str | int]:
+def selection_facts(selected: SelectedFields, ranked: Sequence[RankedField]) -> dict[str, str | int]:
+    """What was kept and what was dropped; the best ranked of both with their scores."""
+    scores = {it.name: it.score for it in ranked[: 3 * len(selected.names)]}
     return {
-        "kept": ", ".join(it.name for it in chosen.fields),
-        "dropped": chosen.visible - len(chosen.fields),
+        "kept": ", ".join(selected.names),
+        "dropped": selected.not_relevant,
+        "scores": json.dumps(scores, ensure_ascii=False),
     }

@@ -13,7 +13,7 @@ import anyio.to_thread
 from opentelemetry import trace
 
 from engine.dataset import Dataset, Language, language_of
-from engine.errors import CursorInvalid, MissingParameter
+from engine.errors import CursorInvalid, MissingParameter, UnknownField
 from engine.folding import fold, nearest
 from engine.names import legal_values
 from engine.pipeline import Engine, Request
@@ -23,8 +23,8 @@ from gateway.arguments import CallArguments, FindArguments, QueryArguments, Sele
 from gateway.errors import SessionExpired, SessionNotFound, StepOutOfOrder, UnknownDimension, UnknownScene
 from gateway.identity import Caller
 from scene_kb import recognise
-from scene_kb.fields import Chosen, select_fields
-from scene_kb.models import Catalog, Match, Scene
+from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, select_fields
+from scene_kb.models import Catalog, Match, Scene, SceneCard
 from scene_kb.resolver import Resolver
 from scene_kb.visibility import permitted_fields, pinned_scene, scenes_are_hidden, visible_scenes
 from sessions.models import Lifetime, Session, new_session_id
@@ -49,6 +49,8 @@ class Steps:
     """One catalog's three steps. Everything is handed in open; nothing here reads settings or the environment."""
 
     catalog: Catalog
+    cards: Mapping[str, SceneCard]
+    """By ref: the scenes as retrieval sees them."""
     resolver: Resolver
     engine: Engine
     sessions: SessionStore
@@ -69,7 +71,7 @@ class Steps:
         before = await self._open_session(asked.session_id, caller) if asked.session_id else None
         language = language_of(asked.query)
         pinned = self._clock_facts(before)
-        scenes = visible_scenes(self.catalog, caller.principal, today=self._now(pinned, None).date())
+        scenes = self._visible(caller)
         dimensions = self._dimensions(asked.dimensions or caller.dimensions, scenes)
         if asked.scene_id is not None:
             match = present.pinned_match(self._scene(asked.scene_id, caller, pinned))
@@ -100,13 +102,13 @@ class Steps:
             return Reply(present.ambiguous(found), facts, session_id)
         scene = self.catalog.by_ref[match.candidates[0].ref]
         told = self._recognised(scene, asked.query, caller, pinned)
-        chosen = (
-            self._select(scene, asked.query, caller, SelectArguments(session_id=session_id)) if match.decisive else None
-        )
+        chosen = None
+        if match.decisive:
+            chosen = await self._select(scene, asked.query, caller, SelectArguments(session_id=session_id))
         question = f"{scene.ref} {sorted(told.items())}"
         facts |= {"scene": scene.ref, "recognised": told, "asked": {question: True}}
         if chosen is not None:
-            facts["fields"] = [it.name for it in chosen.fields]
+            facts["fields"] = list(chosen.names)
         repeated = before is not None and question in _mapping(before.facts, "asked")
         return Reply(
             present.matched(found, scene, self._parameters(scene, told, caller), chosen, repeated), facts, session_id
@@ -146,27 +148,41 @@ class Steps:
             else self._chosen_scene(session, caller, "fieldSelection")
         )
         query = str(session.facts["query"])
-        chosen = self._select(scene, asked.task or query, caller, asked)
+        chosen = await self._select(scene, asked.task or query, caller, asked)
         told = self._recognised(scene, query, caller, pinned)
+        shown = self._parameters(scene, told, caller) if asked.scene_id else ()
         said = present.selected(
-            scene, self.catalog.dataset_of(scene), chosen, self._grant(scene, caller), _language(session)
+            scene, self.catalog.dataset_of(scene), chosen, self._grant(scene, caller), _language(session), shown, query
         )
-        facts = {"scene": scene.ref, "recognised": told, "fields": [it.name for it in chosen.fields]}
+        facts = {"scene": scene.ref, "recognised": told, "fields": list(chosen.names)}
         return Reply(said, facts, session.id)
 
-    def _select(self, scene: Scene, task: str, caller: Caller, asked: SelectArguments) -> Chosen:
+    async def _select(self, scene: Scene, task: str, caller: Caller, asked: SelectArguments) -> SelectedFields:
+        """Raises UnknownField for a name in include or exclude that is hidden or absent."""
+        dataset, permitted = (
+            self.catalog.dataset_of(scene),
+            permitted_fields(scene, self.catalog, self._grant(scene, caller)),
+        )
+        for argument, names in (("include", asked.include or ()), ("exclude", asked.exclude or ())):
+            for name in names:
+                if name not in permitted:
+                    seen = {known: dataset.by_name[known].names() for known in permitted}
+                    raise UnknownField(name, nearest(name, seen), argument)
+        # A pinned version may not be the one that is found; its own statistics count all the same.
+        visible = frozenset({scene.ref, *self._visible(caller)})
         with _tracer.start_as_current_span("scene_kb.fields") as span:
-            chosen = select_fields(
-                task,
-                scene,
-                self.catalog,
-                permitted=permitted_fields(scene, self.catalog, self._grant(scene, caller)),
+            ranked = await anyio.to_thread.run_sync(
+                lambda: self.resolver.rank_fields(task, scene.ref, visible=visible, permitted=frozenset(permitted))
+            )
+            selected = select_fields(
+                self.cards[scene.ref],
+                ranked,
                 include=asked.include or (),
                 exclude=asked.exclude or (),
-                limit=asked.limit,
+                limit=asked.limit or DEFAULT_LIMIT,
             )
-            span.set_attributes(present.chosen_facts(chosen))
-            return chosen
+            span.set_attributes(present.selection_facts(selected, ranked))
+            return selected
 
     # apiCall --------------------------------------------------------------------------------------------------------
 
@@ -231,7 +247,7 @@ class Steps:
 
     def visible_dimensions(self, caller: Caller) -> tuple[str, ...]:
         """The dimensions of the scenes that the caller may see, the most frequent first. Touches no store."""
-        scenes = visible_scenes(self.catalog, caller.principal, today=self._now(self._clock_facts(None), None).date())
+        scenes = self._visible(caller)
         counts = Counter(name for scene in scenes.values() for name in scene.dimensions)
         return tuple(name for name, _ in sorted(counts.items(), key=lambda it: (-it[1], it[0])))
 
@@ -289,12 +305,16 @@ class Steps:
             raise SessionExpired(session_id, self.lifetime.idle.seconds)
         return session
 
+    def _visible(self, caller: Caller) -> Mapping[str, Scene]:
+        today = self._now(self._clock_facts(None), None).date()
+        return visible_scenes(self.catalog, caller.principal, today=today)
+
     def _scene(self, name: str, caller: Caller, pinned: Mapping[str, object]) -> Scene:
         """Raises UnknownScene."""
         today = self._now(pinned, None).date()
         scene = pinned_scene(self.catalog, caller.principal, name, today=today)
         if scene is None:
-            seen = visible_scenes(self.catalog, caller.principal, today=today)
+            seen = self._visible(caller)
             raise UnknownScene(name, nearest(name, {it.scene_id: it.title.every() for it in seen.values()}))
         return scene
 

@@ -58,7 +58,12 @@ async def three_steps(client: Client, first: Wire, *, shown: Callable[[str, Wire
     selected = await take("fieldSelection", session | choice)
     if "error" in selected:
         return steps
-    await take("apiCall", session | {"fields": [it["name"] for it in selected["fields"]]} | found.get("suggested", {}))
+    await take(
+        "apiCall",
+        session
+        | {"fields": [it["name"] for it in selected["fields"]]}
+        | (selected.get("suggested") or found.get("suggested", {})),
+    )
     return steps
 
 

@@ -14,7 +14,7 @@ from tests.gateway.harness import NOW
 ORDERS = """
 COPY (
     SELECT
-        (18446744073709551615::UHUGEINT - n)::UBIGINT AS order_id,
+        18446744073709551615::UBIGINT - n::UBIGINT AS order_id,
         DATE '2026-11-01' + (n % 29)::INTEGER AS day,
         ['A', 'B', 'C'][1 + n % 3] AS channel,
         (n * 7 % 40)::INTEGER AS book_id,
