@@ -1,62 +1,75 @@
 """Arrow rows to wire values. The encoding is a column's, never a row's, and loses nothing that JSON could keep.
 
 int64, uint64 and decimal become text, since a double holds no more than 53 bits; smaller integers stay numbers; times
-are ISO 8601, with the dataset's offset where the column has none of its own; NaN and infinities become null.
+are ISO 8601, with the dataset's offset where the column has none of its own. NaN, infinities and times outside the
+years 1 to 9999 become null.
 """
 
 import base64
 import math
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.query import Column, Note
 
-_FLOAT_DIGITS = 12  # sums of doubles differ in the last digits between identical calls
+_SUM_DIGITS = 12  # sums of doubles differ in the last digits between identical calls
+_EXACT = Context(prec=120)  # the widest decimal has 38 digits, and rounding one must not cut any
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def encode_rows(
     rows: pa.Table, columns: Sequence[Column], *, zone: ZoneInfo
 ) -> tuple[list[tuple[object, ...]], tuple[Note, ...]]:
-    """The table's rows as wire values, with a VALUE_NOT_FINITE note for each column that held NaN or an infinity."""
+    """The table's rows as wire values, with a VALUE_NOT_FINITE note for each column that held what became null."""
     encoded, notes = [], []
-    for column, values in zip(columns, rows.columns, strict=True):
-        encode = encoder(column.type, zone)
-        raw = values.to_pylist()
-        encoded.append([None if value is None else encode(value) for value in raw])
-        if any(isinstance(value, float) and not math.isfinite(value) for value in raw):
+    for column, stored in zip(columns, rows.columns, strict=True):
+        values = in_calendar(stored).to_pylist()
+        encode = encoder(column, zone, single=pa.types.is_float32(stored.type))
+        encoded.append([None if value is None else encode(value) for value in values])
+        if encoded[-1].count(None) > stored.null_count:
             notes.append(Note("VALUE_NOT_FINITE", column.label))
     return list(zip(*encoded, strict=True)), tuple(notes)
 
 
-def encoder(wire_type: str, zone: ZoneInfo) -> Callable[[object], object]:
-    """How a value of one wire type is written."""
-    if wire_type in ("int64", "uint64"):
-        return lambda value: str(int(value)) if isinstance(value, int | Decimal | float) else str(value)
-    if wire_type.startswith("decimal"):
-        scale = int(wire_type.rstrip(")").rpartition(",")[2])
+def encoder(column: Column, zone: ZoneInfo, *, single: bool = False) -> Callable[[object], object]:
+    """How a column's values are written; `single` where they are floats of 32 bits."""
+    kind = column.type
+    if kind in ("int64", "uint64"):
+        return lambda value: _decimal(value, 0)
+    if kind.startswith("decimal"):
+        scale = int(kind.rstrip(")").rpartition(",")[2])
         return lambda value: _decimal(value, scale)
-    if "int" in wire_type:
-        return lambda value: int(value) if isinstance(value, int | Decimal) else value
+    if "int" in kind:
+        return lambda value: int(text) if (text := _decimal(value, 0)) else text
+    if kind.startswith("float"):
+        digits = None if _is_as_stored(column) else _SUM_DIGITS
+        return lambda value: _float(value, digits, single=single)
+    if kind == "string":
+        return lambda value: value if isinstance(value, str) else str(wire_value(value, zone))
     return lambda value: wire_value(value, zone)
 
 
 def wire_value(value: object, zone: ZoneInfo) -> object:
-    """A value by its own type: for texts, booleans, floats, times, binaries, and what lists and structs hold."""
+    """A value by its own type: for booleans, times, binaries, and what lists and structs hold."""
     match value:
         case None | bool() | str():
             return value
         case float():
-            return float(f"{value:.{_FLOAT_DIGITS}g}") if math.isfinite(value) else None
+            return value if math.isfinite(value) else None
         case int():
             return value if abs(value) < 2**53 else str(value)
         case Decimal():
             return format(value, "f")
         case datetime():
-            return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(zone).isoformat()
+            return _with_offset(value, zone)
         case date() | time():
             return value.isoformat()
         case timedelta():
@@ -70,6 +83,56 @@ def wire_value(value: object, zone: ZoneInfo) -> object:
     return str(value)
 
 
-def _decimal(value: object, scale: int) -> str:
-    exact = value if isinstance(value, Decimal) else Decimal(str(value))
-    return format(exact.quantize(Decimal(1).scaleb(-scale)) if exact.is_finite() else exact, "f")
+def _is_as_stored(column: Column) -> bool:
+    """Whether each value stands in the store as it is, so that every digit of it means something."""
+    return column.field is not None and column.field.stored and column.aggregation in (None, "min", "max")
+
+
+def _float(value: object, digits: int | None, *, single: bool) -> float | None:
+    number = float(value)  # type: ignore[arg-type]  # a column declared as a float holds numbers
+    if not math.isfinite(number):
+        return None
+    if single:
+        return float(str(np.float32(number)))  # 0.1, not the double that lies nearest to the float that lies nearest
+    return number if digits is None else float(f"{number:.{digits}g}")
+
+
+def _decimal(value: object, scale: int) -> str | None:
+    if not isinstance(value, int | float | Decimal):
+        return str(value)  # the source holds something else than the catalog says: handed on as it is
+    exact = Decimal(f"{value:.{_SUM_DIGITS}g}") if isinstance(value, float) else Decimal(str(value))
+    if not exact.is_finite():
+        return None
+    return format(exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT), "f")
+
+
+def _with_offset(moment: datetime, zone: ZoneInfo) -> str:
+    """ISO 8601 in the dataset's zone; in UTC where that offset has seconds, as before railways, or leaves 9999."""
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    for target in (zone, UTC):
+        with suppress(OverflowError):
+            local = aware.astimezone(target)
+            if (local.utcoffset() or timedelta()) % timedelta(minutes=1) == timedelta():
+                return local.isoformat()
+    return aware.isoformat()
+
+
+def in_calendar(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Times as Python can hold them: to the microsecond, and null outside the years 1 to 9999."""
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.date32())
+        numbers, first, last = values.cast(pa.int32()), _days(date.min), _days(date.max)
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+        numbers, first, last = values.cast(pa.int64()), _microseconds(datetime.min), _microseconds(datetime.max)
+    else:
+        return values
+    return pc.if_else(pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last)), values, None)
+
+
+def _days(day: date) -> int:
+    return (day - _EPOCH.date()).days
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from engine.backends.base import Backend
 from engine.compile import Target, compile_count, compile_findings, compile_latest
-from engine.encode import wire_value
+from engine.encode import in_calendar, wire_value
 from engine.errors import EngineError, TimeBudgetExceeded
 from engine.query import EmptyFinding, Plan, Snapshot, Statement
 
@@ -60,7 +60,7 @@ async def explain_empty(plan: Plan, backend: Backend, *, budget_ms: int) -> Empt
         found = await backend.fetch(statement.sql, statement.parameters, timeout_s=budget_ms / 1000)
     except TimeBudgetExceeded:
         return None
-    first, last, *counts = (column[0].as_py() for column in found.columns)
+    first, last, *counts = (in_calendar(column)[0].as_py() for column in found.columns)
     zone = plan.resolved.dataset.zone
     without: Mapping[str, int] = {it.name: int(count or 0) for it, count in zip(filters, counts, strict=True)}
     return EmptyFinding(_edge(wire_value(first, zone)), _edge(wire_value(last, zone)), without)
@@ -90,4 +90,4 @@ async def _scalar_in_time(statement: Statement, backend: Backend, deadline: floa
         found = await backend.fetch(statement.sql, statement.parameters, timeout_s=timeout_s)
     except EngineError:
         return None
-    return found.column(0)[0].as_py()
+    return in_calendar(found.column(0))[0].as_py()
