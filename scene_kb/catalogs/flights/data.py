@@ -39,13 +39,9 @@ def build(folder: Path) -> Path:
 
 def _connect(scratch: str) -> duckdb.DuckDBPyConnection:
     """Bounded, because a server may build on first use: sorting in memory takes 750 MB and 3.5 s, so 480 MB and 6 s."""
-    return duckdb.connect(
-        config={
-            "memory_limit": "384MB",
-            "temp_directory": scratch,
-            "enable_progress_bar": False,  # it would be drawn on stdout, which belongs to stdio clients
-        }
-    )
+    connection = duckdb.connect(config={"memory_limit": "384MB", "temp_directory": scratch})
+    connection.execute("SET enable_progress_bar = false")  # it is drawn on stdout, which belongs to stdio clients
+    return connection
 
 
 def _package_data() -> Path:
