@@ -1,0 +1,85 @@
+"""From a scene and its dataset to the card that ranking reads: every text, in every language it is written in."""
+
+from collections.abc import Iterable
+
+from engine.dataset import Dataset, Field, Words
+from scene_kb.models import FieldCard, Scene, SceneCard, Synonyms
+from scene_kb.text import fold, has_han
+
+_VALUES_OF_A_FIELD = 40
+"""Legal values beyond these are left to the engine: a field of a thousand cities must not outweigh its neighbours."""
+
+
+def card_of(scene: Scene, dataset: Dataset, synonyms: Synonyms) -> SceneCard:
+    meanings = _Meanings(synonyms)
+    fields = tuple(_field_card(scene, dataset, dataset.by_name[name], meanings) for name in scene.field_names(dataset))
+    return SceneCard(
+        ref=scene.ref,
+        titles=scene.title.every(),
+        fields=fields,
+        purposes=scene.purpose.every(),
+        questions=scene.questions,
+        parameters=tuple(_parameter_text(scene, dataset)),
+        dimensions=scene.dimensions,
+        dimension_names=tuple(_dimension_names(name, synonyms) for name in scene.dimensions),
+        metrics=scene.metrics,
+        default_fields=scene.fields.default,
+        combinations=tuple(combination.fields for combination in scene.combinations),
+        grain=scene.grain,
+        filters=tuple(parameter.name for parameter in scene.parameters),
+    )
+
+
+def _field_card(scene: Scene, dataset: Dataset, field: Field, meanings: "_Meanings") -> FieldCard:
+    titles = scene.about(field).every() or (field.name,)
+    return FieldCard(
+        name=field.name,
+        titles=titles,
+        aliases=tuple(dict.fromkeys((*field.aliases, *meanings.of((*titles, *field.aliases))))),
+        role=field.role,
+        type=field.type,
+        values=tuple(
+            name for value in field.values[:_VALUES_OF_A_FIELD] for name in value.names() if not name.isdigit()
+        ),
+        key=field.name in dataset.key,
+    )
+
+
+def _parameter_text(scene: Scene, dataset: Dataset) -> Iterable[str]:
+    for parameter in scene.parameters:
+        field = dataset.by_name[parameter.name]
+        yield _joined(parameter.about) or _joined(scene.about(field)) or parameter.name
+
+
+def _joined(words: Words) -> str:
+    return " / ".join(words.every())
+
+
+def _dimension_names(name: str, synonyms: Synonyms) -> tuple[str, ...]:
+    known = synonyms.dimensions.get(name)
+    return (name, *known.names()) if known else (name,)
+
+
+class _Meanings:
+    """The catalog's groups of words with one meaning."""
+
+    def __init__(self, synonyms: Synonyms) -> None:
+        self._groups = tuple((group, tuple(_needle(term) for term in group)) for group in synonyms.terms)
+
+    def of(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The other words for what one of the names says."""
+        haystacks = tuple(_haystack(name) for name in names)
+        found: dict[str, None] = {}
+        for group, needles in self._groups:
+            if any(needle in haystack for needle in needles for haystack in haystacks):
+                found.update(dict.fromkeys(group))
+        return tuple(found)
+
+
+def _haystack(text: str) -> str:
+    return f" {fold(text)} "
+
+
+def _needle(term: str) -> str:
+    """Chinese terms are found inside words; others only as whole words."""
+    return fold(term) if has_han(term) else f" {fold(term)} "

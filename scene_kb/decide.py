@@ -1,0 +1,82 @@
+"""From the candidates' scores to probabilities, and from these to a verdict."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from scene_kb.learned.weights import Stage, Thresholds
+from scene_kb.recall import Floats
+from scene_kb.rerank import Features
+
+Verdict = Literal["matched", "ambiguous", "no_match"]
+
+_WIDEST = 4.0
+"""Leads beyond this tell nothing more, and a scene that stands alone has no lead to measure."""
+
+_STRANGE = 0.05
+"""What is left of a confidence without a single word in common."""
+
+SIGNS_FROM_FEATURES = ("covered", "covered_group", "joint", "best_field", "bm25")
+"""Features of the first place that are taken over as they are."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    verdict: Verdict
+    order: tuple[int, ...]
+    """Places of the candidates, best first."""
+    confidences: tuple[float, ...]
+    """In that order: of the candidates given confidence c, about the share c is right."""
+    decisive: bool
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Scores in order, and the signs from which probabilities are read."""
+
+    order: tuple[int, ...]
+    scores: Floats
+    signs: dict[str, float]
+
+
+def standing(features: Features, scores: Floats, *, words: int, best_cosine: float | None) -> Standing:
+    """Ties keep the candidates' order, which is by ref. At least one candidate."""
+    order = np.lexsort((np.arange(len(scores)), -scores))
+    ordered = scores[order]
+    shares = np.exp(ordered - ordered[0])
+    shares /= shares.sum()
+    signs = {
+        "lead": min(float(ordered[0] - ordered[1]), _WIDEST) if len(ordered) > 1 else _WIDEST,
+        "share": float(shares[0]),
+        "above_rest": min(float(ordered[0] - ordered[1:].mean()), 2 * _WIDEST) if len(ordered) > 1 else _WIDEST,
+        "score": float(ordered[0]),
+        "words": float(np.log1p(words)),
+    }
+    first = dict(zip(features.names, features.values[order[0]].tolist(), strict=True))
+    signs |= {name: first[name] for name in SIGNS_FROM_FEATURES}
+    if best_cosine is not None:
+        # Cosines of multilingual-e5-small lie between 0.75 and 0.95; spread them like the other signs.
+        signs |= {"cosine": (best_cosine - 0.85) * 10, "dense_best": first["dense_best"]}
+    return Standing(tuple(int(place) for place in order), ordered, signs)
+
+
+def decide(stand: Standing, stage: Stage, thresholds: Thresholds, *, strange: bool) -> Decision:
+    """`strange`: no word of the query stands in any candidate, though they share a language. Vectors alone are then no
+    evidence: every text is near some text.
+    """
+    right = stage.right.probability(stand.signs)
+    answerable = max(stage.answerable.probability(stand.signs), right)
+    if strange:
+        right, answerable = min(right, _STRANGE), min(answerable, _STRANGE)
+    # What is left of the probability is shared among the others by their scores.
+    weights = np.exp(stand.scores[1:] - stand.scores[0]) if len(stand.scores) > 1 else np.zeros(0)
+    total = float(weights.sum())
+    others = [min(right, (answerable - right) * float(weight) / total) for weight in weights] if total > 0 else []
+    if right >= thresholds.matched:
+        verdict: Verdict = "matched"
+    elif answerable < thresholds.no_match:
+        verdict = "no_match"
+    else:
+        verdict = "ambiguous"
+    return Decision(verdict, stand.order, (right, *others), right >= thresholds.decisive)

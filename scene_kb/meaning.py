@@ -1,0 +1,38 @@
+"""Which words of the corpus a query's word may mean: itself, and where nobody uses it, the same word mistyped.
+
+Knows words only; how much a likeness counts is learned in the ranking.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz, process
+
+_TYPO_LEAST = 85.0
+"""Likeness in percent (rapidfuzz ratio) from which a word that nobody uses counts as a mistyped one."""
+_TYPO_SHORTEST = 5
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A word of the corpus and how surely the query's word means it, above 0 and at most 1."""
+
+    token: int
+    degree: float
+
+
+class Meanings:
+    """Over one vocabulary. Immutable, so shared by all views and threads."""
+
+    def __init__(self, vocabulary: Mapping[str, int]) -> None:
+        self._vocabulary = vocabulary
+        self._typable = tuple(sorted(word for word in vocabulary if len(word) >= _TYPO_SHORTEST and word.isalpha()))
+
+    def of(self, token: str) -> Sequence[Likeness]:
+        known = self._vocabulary.get(token)
+        if known is not None:
+            return (Likeness(known, 1.0),)
+        if len(token) < _TYPO_SHORTEST or not token.isalpha():
+            return ()
+        near = process.extract(token, self._typable, scorer=fuzz.ratio, score_cutoff=_TYPO_LEAST, limit=3)
+        return tuple(Likeness(self._vocabulary[word], score / 100 * 0.9) for word, score, _ in near)

@@ -1,0 +1,246 @@
+"""First pass over every visible scene: dense, keyword (BM25) and word-to-name scores, and which scenes go on.
+
+All statistics are those of the visible scenes, so a hidden scene never moves what a caller sees.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from rank_bm25 import BM25Okapi
+
+from scene_kb.asked import Asked
+from scene_kb.corpus import CHUNK_KINDS, Corpus, Ints, Lists
+from scene_kb.index import Index
+from scene_kb.meaning import Meanings
+from scene_kb.text import has_han, tokens
+
+Floats = NDArray[np.float32]
+
+CANDIDATES = 32
+"""Scenes that go on to the second pass. On the development sets the right scene is among them in over 99.9 %."""
+PAIR_WEIGHT = 0.5
+"""A pair of characters tells less than a word, and its words are counted already."""
+KEYWORD_DOCUMENTS = 2000
+"""Most scenes that BM25 scores for one query: those that share the query's rarest words."""
+
+
+class View:
+    """The visible part of a corpus with its statistics. Immutable once made."""
+
+    def __init__(self, index: Index, corpus: Corpus, meanings: Meanings, scenes: Ints) -> None:
+        self.index = index
+        self.corpus = corpus
+        self.meanings = meanings
+        self.scenes = scenes
+        """The visible scenes' numbers, ascending, which is by ref."""
+        self.idf = _idf(corpus, scenes)
+        """(vocabulary,) rarity over the visible scenes; 0 for words of hidden scenes alone."""
+        self.unknown_idf = float(np.log1p((len(scenes) + 0.5) / 0.5))
+
+    @cached_property
+    def bm25(self) -> BM25Okapi:
+        return BM25Okapi([self.corpus.documents[scene] or ("",) for scene in self.scenes])
+
+    @cached_property
+    def postings(self) -> tuple[Lists, Floats]:
+        """token -> the places (in `scenes`) of scenes with a name that holds it, and the token's share of that name."""
+        return _postings(self)
+
+    @cached_property
+    def has_han(self) -> bool:
+        return any(has_han(token) for token in self._words())
+
+    @cached_property
+    def has_latin(self) -> bool:
+        return any(token.isascii() and token.isalpha() for token in self._words())
+
+    def _words(self) -> Iterator[str]:
+        """The words that stand in purposes and titles of fields, which is what people's words are compared with."""
+        return (token for token, number in self.corpus.vocabulary.items() if self.idf[number] > 0)
+
+    @cached_property
+    def dimension_words(self) -> Mapping[str, tuple[frozenset[str], ...]]:
+        """Dimension -> the ways of naming it, each as tokens that must all stand in the query."""
+        ways: dict[str, set[frozenset[str]]] = {}
+        for scene in self.scenes:
+            card = self.corpus.cards[scene]
+            for name, names in zip(card.dimensions, card.dimension_names, strict=True):
+                ways.setdefault(name, set()).update(frozenset(tokens(way)) for way in (name, *names) if tokens(way))
+        return {name: tuple(own) for name, own in ways.items()}
+
+    @cached_property
+    def name_mass(self) -> Floats:
+        """(names,) summed rarity of a name's tokens."""
+        return self.corpus.names.sums(self.idf[self.corpus.names.items])
+
+    @cached_property
+    def chunk_vectors(self) -> tuple[Ints, Ints, Floats]:
+        """(kind number, place in `scenes`, vectors) of all chunks that stand for a whole scene."""
+        kinds: list[int] = []
+        places: list[int] = []
+        rows: list[int] = []
+        for number, kind in enumerate(CHUNK_KINDS):
+            for place, scene in enumerate(self.scenes):
+                own = self.corpus.chunk_rows[kind][int(scene)]
+                kinds += [number] * len(own)
+                places += [place] * len(own)
+                rows += own.tolist()
+        vectors = self.index.vectors[rows].astype(np.float32)
+        return np.asarray(kinds, np.int32), np.asarray(places, np.int32), vectors
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A query's tokens against one view. `likeness` has one column for each corpus word that any of them may mean, and
+    column 0 for every other word; `slot` tells a word's column.
+    """
+
+    tokens: tuple[str, ...]
+    weights: Floats
+    """(tokens,) rarity; of an unknown token the rarity of a word that no scene has."""
+    likeness: Floats
+    """(tokens, words + 1) degrees from 0 to 1"""
+    slot: Ints
+    """(vocabulary,)"""
+    words: Ints
+    """(words,) the vocabulary number of column 1, 2, ..."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """Scores of every visible scene, by place, and the places that go on, ascending."""
+
+    keyword: Floats
+    """BM25 as a share of the best that any document could reach"""
+    names: Floats
+    """word-to-name, static part"""
+    dense: Floats | None
+    """(kinds, scenes) the best cosine a kind of chunk; -1 where the scene has none"""
+    places: Ints
+
+
+def terms_of(view: View, asked: Asked) -> Terms:
+    found = [view.meanings.of(token) for token in asked.tokens]
+    words = sorted({like.token for likes in found for like in likes if view.idf[like.token] > 0})
+    column = {word: at + 1 for at, word in enumerate(words)}
+    likeness = np.zeros((len(found), len(words) + 1), np.float32)
+    weights = np.full(len(found), view.unknown_idf, np.float32)
+    for row, likes in enumerate(found):
+        known = [like for like in likes if like.token in column]
+        for like in known:
+            likeness[row, column[like.token]] = like.degree
+        if known:
+            best = max(known, key=lambda like: like.degree)
+            weights[row] = view.idf[best.token]
+        if asked.tokens[row].startswith(":"):
+            weights[row] *= PAIR_WEIGHT
+    slot = np.zeros(len(view.idf), np.int32)
+    slot[words] = np.arange(1, len(words) + 1)
+    return Terms(asked.tokens, weights, likeness, slot, np.asarray(words, np.int32))
+
+
+def recall(view: View, terms: Terms, vector: Floats | None, *, allowed: Ints) -> Recalled:
+    """`allowed`: places that a hard filter leaves. The vector is left out where keywords decide."""
+    names = _name_scores(view, terms)
+    keyword = _keyword_scores(view, terms, names)
+    dense = None if vector is None else _dense_scores(view, vector)
+    # A list without a hit does not vote: across languages keywords say nothing, and must not dilute the vectors.
+    votes = [_z(each) for each in (keyword, names) if each.any()]
+    if dense is not None:
+        votes.append(_z(dense.max(axis=0)) * max(1, len(votes)))
+    total = np.sum(votes, axis=0) if votes else np.zeros(len(view.scenes), np.float32)
+    order = allowed[np.lexsort((allowed, -total[allowed]))]
+    return Recalled(keyword, names, dense, np.sort(order[:CANDIDATES]).astype(np.int32))
+
+
+def _idf(corpus: Corpus, scenes: Ints) -> Floats:
+    held = [corpus.scene_tokens[int(scene)] for scene in scenes]
+    counts = np.bincount(np.concatenate(held), minlength=len(corpus.vocabulary)) if held else np.zeros(0)
+    rarity = np.log1p((len(scenes) - counts + 0.5) / (counts + 0.5))
+    return np.where(counts > 0, rarity, 0).astype(np.float32)
+
+
+def _postings(view: View) -> tuple[Lists, Floats]:
+    corpus = view.corpus
+    place_of = np.full(len(corpus.cards), -1, np.int64)
+    place_of[view.scenes] = np.arange(len(view.scenes))
+    scene_of_field = np.repeat(np.arange(len(corpus.cards)), corpus.fields.sizes)
+    name_of = np.repeat(np.arange(len(corpus.name_field)), corpus.names.sizes)
+    place = place_of[scene_of_field[corpus.name_field[name_of]]]
+    token = corpus.names.items.astype(np.int64)
+    share = view.idf[token] / np.maximum(view.name_mass[name_of], 1e-6)
+    scene_of_about = np.repeat(np.arange(len(corpus.cards)), corpus.scene_tokens.sizes)
+    rest_token = corpus.scene_tokens.items.astype(np.int64)
+    # A word of the purpose or a table's title counts like a word that is half of a field's name.
+    place = np.concatenate([place, place_of[scene_of_about]])
+    token = np.concatenate([token, rest_token])
+    share = np.concatenate([share, np.full(len(rest_token), 0.5)])
+    seen = place >= 0
+    place, token, share = place[seen], token[seen], share[seen]
+    order = np.lexsort((-share, place, token))
+    place, token, share = place[order], token[order], share[order]
+    first = np.ones(len(place), bool)
+    first[1:] = (place[1:] != place[:-1]) | (token[1:] != token[:-1])
+    place, token, share = place[first], token[first], share[first]
+    starts = np.searchsorted(token, np.arange(len(view.idf) + 1)).astype(np.int32)
+    return Lists(starts, place.astype(np.int32)), share.astype(np.float32)
+
+
+def _name_scores(view: View, terms: Terms) -> Floats:
+    lists, shares = view.postings
+    total = np.zeros(len(view.scenes), np.float32)
+    for row in range(len(terms.tokens)):
+        best = np.zeros(len(view.scenes), np.float32)
+        for column in np.flatnonzero(terms.likeness[row]):
+            word = terms.words[column - 1]
+            start, end = lists.starts[word], lists.starts[word + 1]
+            places = lists.items[start:end]
+            best[places] = np.maximum(best[places], terms.likeness[row, column] * shares[start:end])
+        total += terms.weights[row] * best
+    mass = float(terms.weights.sum())
+    return np.asarray(total / mass if mass > 0 else total, np.float32)
+
+
+def _keyword_scores(view: View, terms: Terms, names: Floats) -> Floats:
+    scores = np.zeros(len(view.scenes), np.float32)
+    hit = np.flatnonzero(names)
+    if len(hit) > KEYWORD_DOCUMENTS:
+        hit = hit[np.lexsort((hit, -names[hit]))[:KEYWORD_DOCUMENTS]]
+    if not len(hit) or not terms.tokens:
+        return scores
+    bm25 = view.bm25
+    best = sum(max(bm25.idf.get(token, view.unknown_idf), 0.0) for token in terms.tokens) * (bm25.k1 + 1)
+    scores[hit] = np.asarray(bm25.get_batch_scores(list(terms.tokens), hit.tolist()), np.float32)
+    return np.asarray(np.clip(scores / max(best, 1e-6), 0, None), np.float32)
+
+
+def _dense_scores(view: View, vector: Floats) -> Floats:
+    kinds, places, vectors = view.chunk_vectors
+    best = np.full((len(CHUNK_KINDS), len(view.scenes)), -1, np.float32)
+    np.maximum.at(best, (kinds, places), cosines(vectors, vector))
+    return best
+
+
+def cosines(vectors: Floats, vector: Floats) -> Floats:
+    """(n, dim) unit rows -> (n,). Row by row, because BLAS rounds a row differently beside others, and a hidden scene
+    must not move even a last digit.
+    """
+    return np.asarray(np.vecdot(vectors, vector), np.float32)
+
+
+def weighted(weights: Floats, met: Floats) -> Floats:
+    """(t,) and (t, n) -> (n,) sums; column by column for the same reason."""
+    return np.asarray((weights[:, None] * met).sum(axis=0), np.float32)
+
+
+def _z(scores: Floats) -> Floats:
+    spread = float(scores.std())
+    return np.asarray((scores - scores.mean()) / max(spread, 1e-9), np.float32)
+
+
+def places_of(view: View, scenes: Sequence[int]) -> Ints:
+    """Where the given scenes, all visible, stand in the view."""
+    return np.searchsorted(view.scenes, np.asarray(scenes, np.int32)).astype(np.int32)

@@ -1,0 +1,36 @@
+"""The contract of every embedder that is installed, and what is said of the others."""
+
+import numpy as np
+import pytest
+
+from scene_kb.embedders.base import EMBEDDERS, Embedder, EmbedderUnavailable, open_embedder
+
+
+def test_rows_have_length_one_and_an_empty_text_is_zero(embedder: Embedder) -> None:
+    vectors = embedder.embed(["渠道消耗", "", "spend by channel"], side="query")
+    assert vectors.shape == (3, embedder.dimension)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 1], abs=1e-5)
+
+
+def test_a_text_has_one_vector_alone_and_among_others(embedder: Embedder) -> None:
+    texts = ["渠道", "a much longer text about channels and spend", "广告"]
+    together = embedder.embed(texts, side="document")
+    alone = np.concatenate([embedder.embed([text], side="document") for text in texts])
+    assert np.array_equal(together, alone)
+
+
+@pytest.mark.parametrize("setting", ["word2vec", "", "http://127.0.0.1:9/v1"])
+def test_a_setting_that_names_no_embedder_says_what_to_write(setting: str) -> None:
+    with pytest.raises(EmbedderUnavailable) as refused:
+        open_embedder(setting)
+    assert refused.value.remedy
+
+
+def test_an_unreachable_service_is_unavailable() -> None:
+    with pytest.raises(EmbedderUnavailable):
+        open_embedder("http://127.0.0.1:9/v1#model").embed(["x"], side="query")
+
+
+def test_each_row_of_the_table_names_a_class() -> None:
+    assert all(":" in place for place in EMBEDDERS.values())
