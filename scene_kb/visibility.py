@@ -1,0 +1,69 @@
+"""Which scenes a caller may see: published, permitted by scene and by data, one version of each."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from engine.errors import UnknownDataset
+from engine.permissions import authorize, sees_scene
+from engine.policy import Principal
+from engine.query import Grant
+from scene_kb.models import Catalog, Scene
+
+
+def visible_scenes(catalog: Catalog, principal: Principal, *, today: date) -> Mapping[str, Scene]:
+    """By ref, in the catalog's order: of each scene its newest answering version."""
+    newest: dict[str, Scene] = {}
+    for scene in catalog.scenes:
+        known = newest.get(scene.scene_id)
+        if (
+            answers(scene, today)
+            and (known is None or scene.version > known.version)
+            and _may_see(catalog, scene, principal)
+        ):
+            newest[scene.scene_id] = scene
+    return {scene.ref: scene for scene in newest.values()}
+
+
+def pinned_scene(catalog: Catalog, principal: Principal, name: str, *, today: date) -> Scene | None:
+    """The scene called `ID` (its newest version) or `ID@VERSION`; None where there is none for this caller."""
+    if "@" not in name:
+        seen = visible_scenes(catalog, principal, today=today)
+        return next((scene for scene in seen.values() if scene.scene_id == name), None)
+    scene = catalog.by_ref.get(name)
+    return scene if scene and answers(scene, today) and _may_see(catalog, scene, principal) else None
+
+
+def answers(scene: Scene, today: date) -> bool:
+    """Published, or deprecated and not yet past its last day."""
+    if scene.status == "deprecated":
+        return scene.deprecated_until is not None and today <= scene.deprecated_until
+    return scene.status == "published"
+
+
+def permitted_fields(scene: Scene, catalog: Catalog, grant: Grant) -> tuple[str, ...]:
+    """The scene's fields that the Grant allows, in the dataset's order."""
+    return tuple(name for name in scene.field_names(catalog.dataset_of(scene)) if name in grant.fields)
+
+
+def scenes_are_hidden(catalog: Catalog, principal: Principal) -> bool:
+    """Whether a policy that wants it said hides scenes from this principal. Follows from the policy alone."""
+    held = catalog.policies.held_by(principal)
+    says = any(role.says_restricted for role in held)
+    sees_all = any("*" in role.scenes.allow for role in held) and not any(role.scenes.deny for role in held)
+    return says and not sees_all
+
+
+def _may_see(catalog: Catalog, scene: Scene, principal: Principal) -> bool:
+    if not sees_scene(catalog.policies, principal, scene_id=scene.scene_id, tags=scene.tags):
+        return False
+    try:
+        grant = authorize(catalog.policies, catalog.dataset_of(scene), principal)
+    except UnknownDataset:
+        return False
+    return all(name in grant.fields for name in _needed(scene))
+
+
+def _needed(scene: Scene) -> tuple[str, ...]:
+    """Without these fields a scene cannot do what its purpose says."""
+    required = (parameter.name for parameter in scene.parameters if parameter.required)
+    return (*scene.grain, *required)
