@@ -1,0 +1,8 @@
+"""What every test may rely on: asynchronous tests run on asyncio."""
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
