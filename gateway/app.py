@@ -18,7 +18,7 @@ from engine.cursors import Cursors
 from engine.dataset import Dataset
 from engine.pipeline import Engine
 from engine.query import PageBounds
-from engine.snapshots.embedded import EmbeddedSnapshots
+from engine.snapshots.base import open_snapshots
 from gateway.identity import Caller, local_caller
 from gateway.settings import Settings, local_user
 from gateway.steps import Steps
@@ -78,7 +78,8 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
         backends = open_backends(catalog.datasets, place.data)
         for backend in backends.values():
             stack.push_async_callback(backend.close)
-        snapshots = EmbeddedSnapshots(_file(settings.state_dir, "snapshots.sqlite"), max_bytes=settings.snapshot_bytes)
+        file = _file(settings.state_dir, "snapshots.sqlite")
+        snapshots = open_snapshots(f"sqlite:{file}", max_bytes=settings.snapshot_bytes)
         stack.push_async_callback(snapshots.close)
         sessions = open_store(settings.session_url)
         stack.push_async_callback(sessions.close)

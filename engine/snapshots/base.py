@@ -1,13 +1,19 @@
-"""What the engine may rely on in every snapshot store, and one flight at a time for equal queries."""
+"""What the engine may rely on in every snapshot store, the table that opens one, and one flight for equal queries."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pkgutil import resolve_name
 from typing import Protocol
 
 import anyio
+import anyio.lowlevel
 
 from engine.query import Snapshot
+
+STORES: Mapping[str, str] = {
+    "sqlite": "engine.snapshots.embedded:EmbeddedSnapshots",
+}
 
 
 class SnapshotStore(Protocol):
@@ -21,9 +27,20 @@ class SnapshotStore(Protocol):
         """This very snapshot, unless it has expired or has given way."""
         ...
 
-    async def keep(self, snapshot: Snapshot) -> None: ...
+    async def keep(self, snapshot: Snapshot) -> None:
+        """Stores it, unless it alone is larger than the store may be."""
+        ...
 
     async def close(self) -> None: ...
+
+
+def open_snapshots(url: str, *, max_bytes: int) -> SnapshotStore:
+    """`sqlite:PATH` or `sqlite::memory:`, holding at most so many bytes. Raises ValueError for an unknown scheme."""
+    scheme = url.partition(":")[0].lower()
+    if scheme not in STORES:
+        raise ValueError(f"no snapshot store for '{scheme}'; there are {', '.join(STORES)}")
+    store: SnapshotStore = resolve_name(STORES[scheme])(url, max_bytes=max_bytes)
+    return store
 
 
 @dataclass

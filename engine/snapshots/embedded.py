@@ -8,7 +8,6 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from datetime import date, datetime
-from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
@@ -31,13 +30,13 @@ _DECODED_BYTES = 64 << 20  # recently used tables are kept decoded, since pages 
 
 
 class EmbeddedSnapshots:
-    """`path` is a file, or ":memory:". `max_bytes` bounds the stored streams."""
+    """`sqlite:PATH` or `sqlite::memory:`. `max_bytes` bounds the stored streams."""
 
-    def __init__(self, path: str | Path = ":memory:", *, max_bytes: int = 512 << 20) -> None:
+    def __init__(self, url: str = "sqlite::memory:", *, max_bytes: int = 512 << 20) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._decoded: LRUCache[str, Snapshot] = LRUCache(_DECODED_BYTES, getsizeof=lambda it: max(1, it.rows.nbytes))
-        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._connection = sqlite3.connect(url.partition(":")[2], check_same_thread=False, isolation_level=None)
         self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
 
     async def newest(self, key: str, *, not_before: datetime, now: datetime) -> Snapshot | None:
@@ -72,6 +71,8 @@ class EmbeddedSnapshots:
 
     def _write(self, snapshot: Snapshot) -> None:
         stream = _stream(snapshot.rows)
+        if len(stream) > self._max_bytes:
+            return
         self._connection.execute("DELETE FROM snapshots WHERE expires_at <= ?", (_stamp(snapshot.taken_at),))
         self._make_room(len(stream))
         self._connection.execute(

@@ -11,7 +11,7 @@ from engine.dataset import Dataset
 from engine.pipeline import Engine, Request
 from engine.policy import Policies, Principal
 from engine.query import Answer, DataQuery, PageBounds
-from engine.snapshots.embedded import EmbeddedSnapshots
+from engine.snapshots.base import open_snapshots
 from tests.engine import shop
 
 EVERYTHING = PageBounds(rows=100_000, bytes=1 << 30, tokens=1 << 30)
@@ -43,5 +43,11 @@ class House:
 
 def open_house(dataset: Dataset, policies: Policies = shop.POLICIES, **more: Any) -> House:
     backends = {source.url: open_backend(source.url) for source in dataset.sources}
-    engine = Engine({dataset.api_no: dataset}, policies, backends, EmbeddedSnapshots(), Cursors(["key"]))
+    engine = Engine(
+        {dataset.api_no: dataset},
+        policies,
+        backends,
+        open_snapshots("sqlite::memory:", max_bytes=64 << 20),
+        Cursors(["key"]),
+    )
     return House(engine, **more)

@@ -76,7 +76,7 @@ def answers(catalog: Catalog, scene: Scene, folder: Path) -> list[tuple[object, 
     async def work() -> list[tuple[object, ...]]:
         dataset = catalog.dataset_of(scene)
         backends = {source.url: open_backend(source.url) for source in dataset.sources}
-        snapshots = EmbeddedSnapshots(folder / "snapshots.sqlite", max_bytes=1 << 24)
+        snapshots = EmbeddedSnapshots(f"sqlite:{folder / 'snapshots.sqlite'}", max_bytes=1 << 24)
         engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(["k" * 32]))
         now = datetime(2026, 11, 30, tzinfo=UTC)
         query = DataQuery(
