@@ -33,7 +33,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "VISIBILITY_RESTRICTED": (
         "角色 {roles} 只能看到部分行，查询超出了该范围；可缩小筛选，或申请权限。",
-        "Role {roles} may read only some rows, and the filters reach beyond them. Filter within them, or request access.",
+        "Role {roles} may read only some rows, and the filters reach beyond them. Narrow them, or request access.",
     ),
     "VISIBILITY_RESTRICTED.scenes": (
         "策略对当前角色隐藏了部分场景；如需要可申请权限。",

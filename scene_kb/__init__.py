@@ -1,1 +1,4 @@
-"""The scene knowledge base: a folder of YAML becomes an index; a query becomes a ranked, calibrated match. Knows no session and no protocol."""
+"""The scene knowledge base: a folder of YAML becomes an index; a query becomes a ranked, calibrated match.
+
+Knows no session and no protocol.
+"""
