@@ -11,7 +11,7 @@ from engine.errors import InvalidParameter
 from engine.folding import fold
 from engine.query import Clock
 from engine.timefilter import spoken_span
-from engine.timespan import ImpossibleDate, spans_in
+from engine.timespan import ImpossibleDate, Span, spans_in
 from scene_kb import asked
 
 _LIMIT = re.compile(
@@ -21,6 +21,8 @@ _LIMIT = re.compile(
     re.IGNORECASE,
 )
 _COMPARED = re.compile(r"(?:比|较|相比|同比|环比|than|compared (?:with|to))\s*$", re.IGNORECASE)
+_YEAR = re.compile(r"(?:^|[^a-z])(?:year|yr)$|年(?:份|度)?$")
+_FOUR_DIGITS = re.compile(r"(?<![\w.])((?:1[89]|20)\d\d)(?![\w.]|-\d)")
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _SHORT = 2  # an ASCII value as short as this means something only beside its field's name, or written exactly
 
@@ -31,13 +33,18 @@ def times(query: str, field: Field, clock: Clock) -> list[dict[str, str]]:
     What the query only compares with (比上周, than last week) is no filter. Raises InvalidParameter for a day that the
     calendar does not have.
     """
-    try:
-        read = spans_in(query, now=clock.now, zone=clock.zone, week_start=clock.week_start)
-    except ImpossibleDate as error:
-        raise InvalidParameter("query", error.text, "impossibleDate") from error
-    found = [span for span in read if not _COMPARED.search(query[: span.at])]
-    unique = {(span.start, span.end): span for span in found}
+    unique = {(span.start, span.end): span for span in _spans(query, clock)}
     return [spoken_span(field, span) for span in unique.values()]
+
+
+def years(query: str, clock: Clock) -> list[int]:
+    """The whole years that the query names: 2007, 去年, from 1997 to 2007."""
+    spans = _spans(query, clock)
+    covered = [(span.start, span.end) for span in spans if span.whole_days]
+    whole = [(start, end) for start, end in covered if (start.month, start.day, end.month, end.day) == (1, 1, 1, 1)]
+    named = {year for start, end in whole for year in range(start.year, end.year)}
+    alone = {int(found) for found in _FOUR_DIGITS.findall(fold(query))} if not spans else set()
+    return sorted((named | alone) - {limit(query)})
 
 
 def values(query: str, field: Field, legal: Sequence[LegalValue]) -> list[str | int | bool]:
@@ -65,6 +72,14 @@ def limit(query: str) -> int | None:
     return int(next(group for group in found.groups() if group)) if found else None
 
 
+def _spans(query: str, clock: Clock) -> list[Span]:
+    try:
+        read = spans_in(query, now=clock.now, zone=clock.zone, week_start=clock.week_start)
+    except ImpossibleDate as error:
+        raise InvalidParameter("query", error.text, "impossibleDate") from error
+    return [span for span in read if not _COMPARED.search(query[: span.at])]
+
+
 def _mentions(name: str, text: str, written: str, field: Field) -> Iterable[tuple[int, int]]:
     """(start, end) of each place in the folded text where the name stands."""
     wanted = fold(name)
@@ -90,7 +105,15 @@ def recognised(
     query: str, fields: Mapping[str, Field], legal: Mapping[str, Sequence[LegalValue]], clock: Clock
 ) -> dict[str, list[object]]:
     """Per parameter field, in the given order, what the query says about it; a field it does not mention has []."""
-    return {
-        name: list(times(query, field, clock) if field.temporal else values(query, field, legal[name]))
-        for name, field in fields.items()
-    }
+
+    def said(name: str, field: Field) -> list[object]:
+        if field.temporal:
+            return [*times(query, field, clock)]
+        return [*years(query, clock)] if is_year(field) and not legal[name] else [*values(query, field, legal[name])]
+
+    return {name: said(name, field) for name, field in fields.items()}
+
+
+def is_year(field: Field) -> bool:
+    """Whether the field holds calendar years as whole numbers."""
+    return field.role == "dimension" and "int" in field.type and any(_YEAR.search(fold(name)) for name in field.names())

@@ -15,6 +15,8 @@ from scene_kb.importers.names import is_other_time, is_personal, kind_of
 
 _FEW_CODES = 20  # a whole number with no more different values than this, each met often, is a code, no quantity
 _FEW_VALUES = 30  # a text with no more than this is chosen from a list
+_SPARSE = 2  # ids leave fewer gaps than half of their range
+_LARGE = 10**9
 _LONG_TEXT = 40  # from so many characters on a text is written rather than chosen
 _PERSONAL_LOOKS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|(?:\+?86)?1[3-9]\d{9}|\d{17}[\dXx]")
 """An e-mail address, a Chinese mobile number, a Chinese identity number."""
@@ -54,12 +56,20 @@ def _by_values(column: ColumnInfo, profile: ColumnProfile | None, rows: int) -> 
     whole, filled = all(value == value // 1 for value in numbers), rows - profile.nulls
     if whole and profile.distinct <= _FEW_CODES and profile.distinct * 5 <= filled:
         return Guess("dimension", column.type, check="a number with few values, taken for a code")
-    if whole and profile.distinct == filled > _FEW_CODES:
+    if whole and profile.distinct == filled > _FEW_CODES and _numbered(profile):
         return Guess("dimension", column.type, check="a number that differs in every row, taken for an id")
     counted = whole and not column.type.startswith("float") and profile.minimum in (0, 1)
     if counted or (column.type.startswith("decimal") and not whole):
         return _metric(column, "sum", "summed, as an amount or count; is it a rate or a measurement?")
     return _metric(column, "avg", "averaged, as a measurement; is it an amount or a count?")
+
+
+def _numbered(profile: ColumnProfile) -> bool:
+    """Ids are given out one after the other, or are far larger than what people measure and count."""
+    low, high = profile.minimum, profile.maximum
+    if not isinstance(low, int | float | Decimal) or not isinstance(high, int | float | Decimal):
+        return False
+    return float(high) - float(low) < _SPARSE * profile.distinct or low > _LARGE
 
 
 def _metric(column: ColumnInfo, aggregation: Aggregation, check: str) -> Guess:

@@ -10,6 +10,7 @@ from engine.dataset import ROW_COUNT, Dataset, Field, Language, Words, language_
 from engine.folding import fold
 from scene_kb.importers.ids import Ids
 from scene_kb.models import DimensionName, Parameter, Scene, SceneFields, Suggestion
+from scene_kb.recognise import is_year
 
 _BREAKDOWNS = 3
 _SHOWN = 12  # fields that a scene shows by default
@@ -123,9 +124,10 @@ def _breakdown(dataset: Dataset, by: Field, dimensions: DimensionNames, ids: Ids
 
 
 def _parameters(dataset: Dataset, *first: str) -> tuple[Parameter, ...]:
-    """Filters that a question may well name: the time, then what has listed values."""
+    """Filters that a question may well name: the time, then years and what has listed values."""
+    years = [it.name for it in dataset.fields if is_year(it)]
     listed = [it.name for it in dataset.fields if it.values or it.type == "boolean"]
-    names = _present([dataset.time_column, *first, *listed])
+    names = _present([dataset.time_column, *years, *first, *listed])
     return tuple(Parameter(name=name) for name in names[:_FILTERS])
 
 
