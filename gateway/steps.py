@@ -4,15 +4,15 @@ Each step takes its arguments and a caller and returns a Reply: what is said, an
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import anyio.to_thread
 from opentelemetry import trace
 
-from engine.dataset import Dataset, Language, language_of
+from engine.dataset import Dataset, Field, Language, language_of
 from engine.errors import CursorInvalid, MissingParameter, UnknownField
 from engine.folding import fold, nearest
 from engine.names import legal_values
@@ -23,7 +23,7 @@ from gateway.arguments import CallArguments, FindArguments, QueryArguments, Sele
 from gateway.errors import SessionExpired, SessionNotFound, StepOutOfOrder, UnknownDimension, UnknownScene
 from gateway.identity import Caller
 from scene_kb import recognise
-from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, select_fields
+from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_fields
 from scene_kb.models import Catalog, Match, Scene, SceneCard
 from scene_kb.resolver import Resolver
 from scene_kb.visibility import permitted_fields, pinned_scene, scenes_are_hidden, visible_scenes
@@ -159,30 +159,31 @@ class Steps:
 
     async def _select(self, scene: Scene, task: str, caller: Caller, asked: SelectArguments) -> SelectedFields:
         """Raises UnknownField for a name in include or exclude that is hidden or absent."""
-        dataset, permitted = (
-            self.catalog.dataset_of(scene),
-            permitted_fields(scene, self.catalog, self._grant(scene, caller)),
-        )
-        for argument, names in (("include", asked.include or ()), ("exclude", asked.exclude or ())):
-            for name in names:
-                if name not in permitted:
-                    seen = {known: dataset.by_name[known].names() for known in permitted}
-                    raise UnknownField(name, nearest(name, seen), argument)
+        include, exclude = asked.include or (), asked.exclude or ()
+        permitted = permitted_fields(scene, self.catalog, self._grant(scene, caller))
+        self._refuse_unknown(scene, permitted, include=include, exclude=exclude)
+        card, dataset = self.cards[scene.ref], self.catalog.dataset_of(scene)
+        groups = {*scene.grain, *asked_groups(card, task), *include}
+        offered = frozenset(name for name in permitted if name in include or _computable(dataset.by_name[name], groups))
         # A pinned version may not be the one that is found; its own statistics count all the same.
         visible = frozenset({scene.ref, *self._visible(caller)})
         with _tracer.start_as_current_span("scene_kb.fields") as span:
             ranked = await anyio.to_thread.run_sync(
-                lambda: self.resolver.rank_fields(task, scene.ref, visible=visible, permitted=frozenset(permitted))
+                lambda: self.resolver.rank_fields(task, scene.ref, visible=visible, permitted=offered)
             )
-            selected = select_fields(
-                self.cards[scene.ref],
-                ranked,
-                include=asked.include or (),
-                exclude=asked.exclude or (),
-                limit=asked.limit or DEFAULT_LIMIT,
-            )
+            limit = asked.limit or DEFAULT_LIMIT
+            selected = select_fields(card, ranked, task=task, include=include, exclude=exclude, limit=limit)
             span.set_attributes(present.selection_facts(selected, ranked))
-            return selected
+            return replace(selected, not_relevant=len(permitted) - len(selected.names))
+
+    def _refuse_unknown(self, scene: Scene, permitted: Sequence[str], **arguments: Sequence[str]) -> None:
+        by_name = self.catalog.dataset_of(scene).by_name
+        for argument, names in arguments.items():
+            for name in names:
+                if name not in permitted:
+                    raise UnknownField(
+                        name, nearest(name, {known: by_name[known].names() for known in permitted}), argument
+                    )
 
     # apiCall --------------------------------------------------------------------------------------------------------
 
@@ -364,6 +365,11 @@ class Steps:
 
 _NOT_REPEATED = {"session_id", "cursor", "page_size", "token_budget", "time_budget_ms"}
 """Arguments that belong to one call rather than to the rows that it asks for."""
+
+
+def _computable(field: Field, groups: Collection[str]) -> bool:
+    """A share within something needs that something among the groups."""
+    return field.share is None or set(field.share.within) <= set(groups)
 
 
 def _mapping(facts: Mapping[str, object], key: str) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """Which of a scene's hundreds of fields a task needs: ranking by learned weights, and the selection made from it."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,15 @@ from scene_kb.asked import Asked
 from scene_kb.evidence import Evidence, evidence_of
 from scene_kb.fieldsigns import DENSE_SIGNS, KEYWORD_SIGNS, field_signs
 from scene_kb.learned.weights import Weights
-from scene_kb.models import RankedField, Reason, SceneCard
+from scene_kb.models import FieldCard, RankedField, Reason, SceneCard
 from scene_kb.recall import Floats, Terms, View
 from scene_kb.speech import asks_number, asks_time
+from scene_kb.text import fold, has_han
 
 DEFAULT_LIMIT = 12
+
+_GROUPS_ZH = r"(?:各个?|按|按照|每个?|分|不同|逐个?)\s*"
+_GROUPS_EN = r"\b(?:by|per|each|every|across)\s+(?:the\s+|single\s+)?"
 
 _EXCLUDED = -100.0
 """Added to a field of which every word is excluded: it comes after all others, and is never selected by rank."""
@@ -72,6 +77,7 @@ def select_fields(
     card: SceneCard,
     ranked: Sequence[RankedField],
     *,
+    task: str = "",
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     limit: int = DEFAULT_LIMIT,
@@ -79,7 +85,8 @@ def select_fields(
     """At most `limit` fields, but never fewer than the grain and what `include` names.
 
     First the grain and the included; then a ready combination that the best ranked fields point to; then by rank,
-    the scene's metrics and default fields before what nothing in the task met.
+    the scene's metrics and default fields before what nothing in the task met. In a grouped scene a dimension of its
+    own makes more groups: it is taken only where the scene shows it, or the task asks for it (各地区, by region).
     """
     permitted = {field.name: field for field in ranked}
     excluded = set(exclude) - set(include)
@@ -95,7 +102,11 @@ def select_fields(
     everything = len(ranked)
     choose(card.grain, everything)
     choose(tuple(include), everything)
-    met = [field.name for field in ranked if field.why]
+    grouping = asked_groups(card, task)
+    choose(grouping, everything)
+    shown = {*card.default_fields, *grouping, *(name for combination in card.combinations for name in combination)}
+    split = {field.name for field in card.fields if field.role == "dimension"} - shown if card.grain else set()
+    met = [field.name for field in ranked if field.why and field.name not in split]
     choose(met[: max(1, limit // 3)], limit)
     choose(_ready(card, met[:limit]), limit)
     choose(met, limit)
@@ -105,6 +116,20 @@ def select_fields(
         choose([field.name for field in ranked], limit)
     missing = tuple(name for name in dict.fromkeys(include) if name not in permitted)
     return SelectedFields(tuple(chosen), missing, len(permitted) - len(chosen))
+
+
+def asked_groups(card: SceneCard, task: str) -> tuple[str, ...]:
+    """The dimensions that the task wants rows apart by: 各地区, 按渠道, by region, per carrier, each month."""
+    text = fold(task)
+
+    def asked(field: FieldCard) -> bool:
+        for name in map(fold, (*field.titles, *field.aliases)):
+            before = _GROUPS_ZH if has_han(name) else _GROUPS_EN
+            if name and re.search(before + re.escape(name) + r"(?![a-z0-9_])", text):
+                return True
+        return False
+
+    return tuple(field.name for field in card.fields if field.role == "dimension" and asked(field))
 
 
 def _ready(card: SceneCard, met: Sequence[str]) -> tuple[str, ...]:
