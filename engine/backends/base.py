@@ -53,10 +53,11 @@ class Backend(Protocol):
     """The sqlglot dialect that its statements are written in."""
 
     async def fetch(self, sql: str, parameters: Mapping[str, Scalar], *, timeout_s: float) -> pa.Table:
-        """All rows of one SELECT, in its order. Parameters are named in the SQL as $name.
+        """All rows of one SELECT, in its order; moments in UTC. Parameters are named in the SQL as $name.
 
-        When `timeout_s` is over, or the task is cancelled, the statement is stopped in the store.
-        Raises TimeBudgetExceeded or SourceUnavailable.
+        When `timeout_s` is over, or the task is cancelled, the statement is stopped in the store. Waiting for a place
+        counts, and ends in Busy when it takes all of the time.
+        Raises TimeBudgetExceeded, Busy, SourceUnavailable, or ValueError for anything but one SELECT.
         """
         ...
 

@@ -4,13 +4,15 @@ The lock is the second wall: only generated SELECTs reach a connection, and a co
 nor load, attach or set anything.
 """
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TypeVar
+from time import monotonic, sleep
+from typing import Generic, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -25,9 +27,10 @@ from engine.query import Scalar
 T = TypeVar("T")
 
 _INTERRUPT_SHARE = 0.85  # an interrupt lands late by up to a fifth of a short budget
+_INTERRUPT_AGAIN_S = 0.005
 _CONCURRENT_STATEMENTS = 4  # DuckDB runs each on all cores already; more only delay each other
 _SAMPLES = 50
-_FILE_VIEW = "data"
+_FILE_VIEW, _DATABASE = "data", "source"
 
 _TYPES: Mapping[str, str] = {
     "VARCHAR": "string",
@@ -64,6 +67,7 @@ class DuckDB:
     def __init__(self, url: str) -> None:
         self._path = Path(url.partition(":")[2])
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._opened_as: str | None = None
         self._opening = threading.Lock()
         self._slots = anyio.Semaphore(_CONCURRENT_STATEMENTS)
 
@@ -71,13 +75,14 @@ class DuckDB:
         return await self._run(lambda cursor: _rows(cursor, sql, parameters), timeout_s=timeout_s)
 
     def relation(self, table: str | None) -> str:
-        return quoted(table or _FILE_VIEW)
+        name = quoted(table or _FILE_VIEW)
+        return f"{_DATABASE}.main.{name}" if _is_database(self._path) else name
 
     async def version(self, table: str | None) -> str:
-        return await anyio.to_thread.run_sync(self._stamp)
+        return await anyio.to_thread.run_sync(self._seen)
 
     async def inspect(self) -> tuple[TableInfo, ...]:
-        return await self._run(_tables)
+        return await self._run(lambda cursor: _tables(cursor, self.relation))
 
     async def profile(self, table: str | None, columns: Sequence[str]) -> tuple[ColumnProfile, ...]:
         relation = self.relation(table)
@@ -98,11 +103,15 @@ class DuckDB:
 
         Waiting for a slot is bounded by the same time and ends in Busy: it asks for another remedy than a slow query.
         """
+        deadline = monotonic() + timeout_s
         await self._take_slot(timeout_s)
         try:
             with self._faults():
                 cursor = (await anyio.to_thread.run_sync(self._connected)).cursor()
-                return await _stoppable(cursor, work, timeout_s=timeout_s)
+                return await _stoppable(cursor, work, timeout_s=deadline - monotonic())
+        except duckdb.InterruptException as interrupted:
+            budget_ms = round(timeout_s * 1000)
+            raise TimeBudgetExceeded(budget_ms, suggested_ms=budget_ms * 4) from interrupted
         finally:
             self._slots.release()
 
@@ -121,6 +130,7 @@ class DuckDB:
             duckdb.IOException,
             duckdb.FatalException,
             duckdb.CatalogException,
+            duckdb.OutOfMemoryException,
             duckdb.SerializationException,
         ) as error:
             raise SourceUnavailable(self._path.name, retry_after_s=30, detail=str(error)) from error
@@ -130,36 +140,54 @@ class DuckDB:
     def _connected(self) -> duckdb.DuckDBPyConnection:
         with self._opening:
             if self._connection is None:
+                self._opened_as = self._stamp()
                 try:
                     self._connection = _open(self._path)
                 except duckdb.Error as error:  # no statement of ours has run yet: whatever fails is the file
                     raise SourceUnavailable(self._path.name, retry_after_s=30, detail=str(error)) from error
             return self._connection
 
+    def _seen(self) -> str:
+        """The files' stamp. Where they are no longer those that were opened, the next statement opens them anew."""
+        stamp = self._stamp()
+        with self._opening:
+            if stamp != self._opened_as:
+                self._connection = None  # closed by whichever statement on it ends last
+        return stamp
+
     def _stamp(self) -> str:
         with self._faults():
             files = sorted(self._path.rglob("*.parquet")) if self._path.is_dir() else [self._path]
-            stats = [file.stat() for file in files]
-            return f"{len(files)}-{max(stat.st_mtime_ns for stat in stats)}-{sum(stat.st_size for stat in stats)}"
+            if not files:
+                raise FileNotFoundError(f"{self._path} holds no Parquet file")
+            stats = [
+                (file.name, stat.st_ino, stat.st_mtime_ns, stat.st_size) for file in files for stat in [file.stat()]
+            ]
+            return hashlib.sha256(repr(stats).encode()).hexdigest()[:16]
 
 
 def _conforms(it: DuckDB) -> Backend:
     return it
 
 
+def _is_database(path: Path) -> bool:
+    return path.suffix.lower() in (".duckdb", ".db", ".ddb")
+
+
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist")
-    if path.is_file() and path.suffix in (".duckdb", ".db", ".ddb"):
-        # Given at once, since a locked configuration takes no further settings.
-        return duckdb.connect(
-            str(path), read_only=True, config={"enable_external_access": "false", "lock_configuration": "true"}
-        )
+    # An instance of its own even for a database file, which is attached: DuckDB shares an instance that was opened by
+    # path with all who open that path, and goes on reading the old file after it has been replaced.
     connection = duckdb.connect(":memory:")
-    # In this order: a folder may only be allowed while access is on, and nothing may be set after the lock.
-    allowed = "allowed_directories" if path.is_dir() else "allowed_paths"
-    connection.execute(f"SET {allowed} = [{literal(str(path.resolve()))}]")
-    connection.execute(f"CREATE VIEW {_FILE_VIEW} AS {file_select(connection, path)}")
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")  # else moments come in the zone of the machine
+    # In this order: files are allowed while access is on, and nothing may be set after the lock.
+    if _is_database(path):
+        connection.execute(f"ATTACH {literal(str(path.resolve()))} AS {_DATABASE} (READ_ONLY)")
+    else:
+        allowed = "allowed_directories" if path.is_dir() else "allowed_paths"
+        connection.execute(f"SET {allowed} = [{literal(str(path.resolve()))}]")
+        connection.execute(f"CREATE VIEW {_FILE_VIEW} AS {file_select(connection, path)}")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -168,28 +196,62 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
 async def _stoppable(
     cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T], *, timeout_s: float
 ) -> T:
-    def statement() -> T:
-        try:
-            return work(cursor)
-        finally:
-            cursor.close()
-
-    timer = threading.Timer(timeout_s * _INTERRUPT_SHARE, cursor.interrupt)
+    """Raises duckdb.InterruptException when the time is up."""
+    statement = _Statement(cursor, work)
+    timer = threading.Timer(max(0.0, timeout_s) * _INTERRUPT_SHARE, statement.stop)
     timer.start()
     try:
-        return await anyio.to_thread.run_sync(statement, abandon_on_cancel=True)
-    except duckdb.InterruptException as interrupted:
-        budget_ms = round(timeout_s * 1000)
-        raise TimeBudgetExceeded(budget_ms, suggested_ms=budget_ms * 4) from interrupted
+        return await anyio.to_thread.run_sync(statement.run, abandon_on_cancel=True)
     except anyio.get_cancelled_exc_class():
-        cursor.interrupt()  # the abandoned thread ends with it and closes the cursor
+        statement.stop()  # the abandoned thread ends with it and closes the cursor
         raise
     finally:
         timer.cancel()
 
 
+class _Statement(Generic[T]):
+    """Work on a cursor that can be stopped from another thread, before it begins as well as while it runs."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T]) -> None:
+        self._cursor, self._work = cursor, work
+        self._changing = threading.Lock()
+        self._stopped = self._running = False
+
+    def run(self) -> T:
+        with self._changing:
+            if self._stopped:
+                self._cursor.close()
+                raise duckdb.InterruptException("stopped before it began")
+            self._running = True
+        try:
+            return self._work(self._cursor)
+        finally:
+            with self._changing:
+                self._running = False
+                self._cursor.close()
+
+    def stop(self) -> None:
+        """Returns at once."""
+        with self._changing:
+            self._stopped = True
+            if self._running:
+                threading.Thread(target=self._interrupt, daemon=True).start()
+
+    def _interrupt(self) -> None:
+        """Until it ends: DuckDB forgets an interrupt that comes a moment before its statement begins."""
+        while True:
+            with self._changing:
+                if not self._running:
+                    return
+                self._cursor.interrupt()
+            sleep(_INTERRUPT_AGAIN_S)
+
+
 def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Scalar]) -> pa.Table:
-    return cursor.sql(sql, params=dict(parameters)).to_arrow_table()
+    statements = cursor.extract_statements(sql)
+    if [it.type for it in statements] != [duckdb.StatementType.SELECT]:
+        raise ValueError("only one SELECT may reach a connection")
+    return cursor.sql(statements[0], params=dict(parameters)).to_arrow_table()
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:
@@ -197,7 +259,7 @@ def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _tables(cursor: duckdb.DuckDBPyConnection) -> tuple[TableInfo, ...]:
+def _tables(cursor: duckdb.DuckDBPyConnection, relation: Callable[[str], str]) -> tuple[TableInfo, ...]:
     columns: dict[str, list[ColumnInfo]] = {}
     described = cursor.execute(
         "SELECT table_name, column_name, data_type, is_nullable, comment FROM duckdb_columns()"
@@ -206,7 +268,7 @@ def _tables(cursor: duckdb.DuckDBPyConnection) -> tuple[TableInfo, ...]:
     for table, column, declared, nullable, comment in described:
         columns.setdefault(table, []).append(ColumnInfo(column, _field_type(declared), bool(nullable), comment or ""))
     return tuple(
-        TableInfo(table, tuple(infos), _count(cursor, f"SELECT count(*) FROM {quoted(table)}"))
+        TableInfo(table, tuple(infos), _count(cursor, f"SELECT count(*) FROM {relation(table)}"))
         for table, infos in columns.items()
     )
 
