@@ -100,7 +100,7 @@ def _float(value: object, digits: int | None, *, single: bool) -> float | None:
 def _decimal(value: object, scale: int) -> str | None:
     if not isinstance(value, int | float | Decimal):
         return str(value)  # the source holds something else than the catalog says: handed on as it is
-    exact = Decimal(f"{value:.{_SUM_DIGITS}g}") if isinstance(value, float) else Decimal(str(value))
+    exact = Decimal(f"{value:.{_SUM_DIGITS}g}") if isinstance(value, float) else Decimal(value)
     if not exact.is_finite():
         return None
     return format(exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT), "f")

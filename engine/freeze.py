@@ -7,58 +7,83 @@ from time import monotonic
 from typing import Literal
 
 import pyarrow as pa
+from cachetools import LRUCache
 
 from engine.backends.base import Backend
 from engine.compile import Target, compile_count, compile_findings, compile_latest
 from engine.encode import in_calendar, wire_value
-from engine.errors import EngineError, TimeBudgetExceeded
+from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
 from engine.query import EmptyFinding, Plan, Snapshot, Statement
 
 SNAPSHOT_LIFE = timedelta(minutes=15)
 """Longer than a session sleeps, so that an agent that comes back for page two finds its rows."""
 
 _LEAST_TIMEOUT_S = 0.05
+_KNOWN_AGES = 1024
 
 
-async def freeze(plan: Plan, key: str, backend: Backend, *, budget_ms: int, wall: datetime) -> Snapshot:
-    """The plan's rows within the Grant's caps, with their number and their age.
+class Ages:
+    """The latest value of a dataset's time column, read once for each version of its data: a scan that all share."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[tuple[str, str], date] = LRUCache(_KNOWN_AGES)
+
+    async def latest(self, plan: Plan, backend: Backend, *, version: str, deadline: float) -> date | None:
+        """A date or date-time; None without a time column, and where the time left does not suffice."""
+        dataset = plan.resolved.dataset
+        if dataset.time_column is None:
+            return None
+        key = (f"{dataset.api_no}:{plan.source.name}", version)
+        if key not in self._known:
+            found = await _scalar_in_time(compile_latest(dataset, _target(plan, backend)), backend, deadline)
+            if not isinstance(found, date):
+                return None
+            self._known[key] = found
+        return self._known[key]
+
+
+async def freeze(
+    plan: Plan, key: str, backend: Backend, ages: Ages, *, version: str, budget_ms: int, wall: datetime
+) -> Snapshot:
+    """The plan's rows within the Grant's caps, with their number and their age, and what is there instead of none.
 
     Raises TimeBudgetExceeded, SourceUnavailable or Busy.
     """
     deadline = monotonic() + budget_ms / 1000
     rows = await backend.fetch(plan.statement.sql, plan.statement.parameters, timeout_s=budget_ms / 1000)
     kept, cut_by = _within_caps(rows, plan)
-    total: object = kept.num_rows
-    target = Target(backend.relation(plan.source.table), backend.dialect)
-    if cut_by is not None:
-        total = await _scalar_in_time(compile_count(plan.resolved, plan.grant, target), backend, deadline)
-    as_of = None
-    if plan.resolved.dataset.time_column is not None:
-        as_of = await _scalar_in_time(compile_latest(plan.resolved.dataset, target), backend, deadline)
     return Snapshot(
         id=secrets.token_hex(8),
         key=key,
         taken_at=wall,
         expires_at=wall + SNAPSHOT_LIFE,
-        data_as_of=as_of if isinstance(as_of, date) else None,
+        data_as_of=await ages.latest(plan, backend, version=version, deadline=deadline),
         rows=kept,
-        total_rows=total if isinstance(total, int) else None,
+        total_rows=kept.num_rows if cut_by is None else await _counted(plan, backend, deadline),
         cut_by=cut_by,
         source=plan.source.name,
+        empty=await _explained(plan, backend, deadline) if kept.num_rows == 0 else None,
     )
 
 
-async def explain_empty(plan: Plan, backend: Backend, *, budget_ms: int) -> EmptyFinding | None:
-    """What is there instead of nothing, in one scan under the same Grant. None where time does not suffice."""
+async def _counted(plan: Plan, backend: Backend, deadline: float) -> int | None:
+    """How many rows the query has; None where the time left does not suffice."""
+    statement = compile_count(plan.resolved, plan.grant, _target(plan, backend))
+    count = await _scalar_in_time(statement, backend, deadline)
+    if not isinstance(count, int):
+        return None
+    return count if plan.resolved.limit is None else min(count, plan.resolved.limit)
+
+
+async def _explained(plan: Plan, backend: Backend, deadline: float) -> EmptyFinding | None:
+    """What is there instead of nothing, in one scan under the same Grant. None where the time left does not suffice."""
     filters = plan.resolved.filters
     left = [
         tuple(it for row_filter in filters if row_filter is not out for it in row_filter.conditions) for out in filters
     ]
-    target = Target(backend.relation(plan.source.table), backend.dialect)
-    statement = compile_findings(plan.resolved, plan.grant, target, leave_one_out=left)
-    try:
-        found = await backend.fetch(statement.sql, statement.parameters, timeout_s=budget_ms / 1000)
-    except TimeBudgetExceeded:
+    statement = compile_findings(plan.resolved, plan.grant, _target(plan, backend), leave_one_out=left)
+    found = await _in_time(statement, backend, deadline)
+    if found is None:
         return None
     first, last, *counts = (in_calendar(column)[0].as_py() for column in found.columns)
     zone = plan.resolved.dataset.zone
@@ -72,22 +97,31 @@ def _edge(value: object) -> str | None:
 
 def _within_caps(rows: pa.Table, plan: Plan) -> tuple[pa.Table, Literal["rows", "bytes"] | None]:
     """The rows that may be kept, and which cap cut them. A limit that the caller asked for is no cut."""
-    limit = plan.resolved.limit
+    limit, most = plan.resolved.limit, plan.grant.caps.bytes
     cut_by: Literal["rows", "bytes"] | None = None
     if rows.num_rows > plan.row_cap:
         rows = rows.slice(0, plan.row_cap)
         cut_by = None if limit is not None and limit <= plan.row_cap else "rows"
-    if rows.nbytes > plan.grant.caps.bytes:
-        share = plan.grant.caps.bytes / rows.nbytes
-        return rows.slice(0, max(1, int(rows.num_rows * share))), "bytes"
+    while rows.nbytes > most and rows.num_rows > 1:
+        rows = rows.slice(0, min(rows.num_rows - 1, max(1, int(rows.num_rows * most / rows.nbytes))))
+        cut_by = "bytes"
     return rows, cut_by
 
 
+def _target(plan: Plan, backend: Backend) -> Target:
+    return Target(backend.relation(plan.source.table), backend.dialect)
+
+
 async def _scalar_in_time(statement: Statement, backend: Backend, deadline: float) -> object:
-    """The statement's only value; None where the time left does not suffice, and then nothing is claimed."""
+    """The statement's only value; None where it cannot be had in time."""
+    found = await _in_time(statement, backend, deadline)
+    return None if found is None else in_calendar(found.column(0))[0].as_py()
+
+
+async def _in_time(statement: Statement, backend: Backend, deadline: float) -> pa.Table | None:
+    """None where the time left does not suffice, or the store fails: then nothing is claimed, and the answer stands."""
+    timeout_s = max(_LEAST_TIMEOUT_S, deadline - monotonic())
     try:
-        timeout_s = max(_LEAST_TIMEOUT_S, deadline - monotonic())
-        found = await backend.fetch(statement.sql, statement.parameters, timeout_s=timeout_s)
-    except EngineError:
+        return await backend.fetch(statement.sql, statement.parameters, timeout_s=timeout_s)
+    except (TimeBudgetExceeded, Busy, SourceUnavailable):
         return None
-    return in_calendar(found.column(0))[0].as_py()

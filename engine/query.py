@@ -229,6 +229,15 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class EmptyFinding:
+    """Why nothing was found: the data's own range, and per filter how many visible rows match without it alone."""
+
+    first: str | None
+    last: str | None
+    without: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """Rows frozen at one moment, in their final order. `key` says what they answer; `id` names this one."""
 
@@ -243,6 +252,8 @@ class Snapshot:
     """How many rows the query has; None where that was not counted."""
     cut_by: Literal["rows", "bytes"] | None
     source: str
+    empty: EmptyFinding | None
+    """Kept with the rows, since a repeated question has the same answer for the snapshot's life."""
 
 
 @dataclass(frozen=True)
@@ -302,15 +313,6 @@ class Completeness:
 
 
 @dataclass(frozen=True)
-class EmptyFinding:
-    """Why nothing was found: the data's own range, and per filter how many visible rows match without it alone."""
-
-    first: Scalar
-    last: Scalar
-    without: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class Answer:
     plan: Plan
     digest: str
@@ -319,5 +321,4 @@ class Answer:
     snapshot_hit: bool
     page: Page
     completeness: Completeness
-    empty: EmptyFinding | None
     notes: tuple[Note, ...]

@@ -323,8 +323,8 @@ def called(
     texts = [column.label for column in resolved.columns if column.field and "freeText" in column.field.flags]
     if texts and page.rows:
         wire["untrusted"] = {"columns": texts, "note": say("untrusted", language)}
-    if answer.empty is not None:
-        wire["empty"] = _empty(answer.empty, language)
+    if snapshot.empty is not None:
+        wire["empty"] = _empty(snapshot.empty, language)
     return wire
 
 

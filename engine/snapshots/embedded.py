@@ -6,7 +6,9 @@ Survive a restart within their life where they have a file. One process at a tim
 import json
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import date, datetime
 from typing import TypeVar
 
@@ -14,16 +16,19 @@ import anyio.to_thread
 import pyarrow as pa
 from cachetools import LRUCache
 
-from engine.query import Snapshot
+from engine.query import EmptyFinding, Snapshot
 from engine.snapshots.base import SnapshotStore
 
 T = TypeVar("T")
 
+# The blob stands last: SQLite reads through it to reach what comes after. What is told of all rows is in an index.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS snapshots (
     id TEXT PRIMARY KEY, key TEXT NOT NULL, taken_at TEXT NOT NULL, expires_at TEXT NOT NULL,
-    facts TEXT NOT NULL, rows BLOB NOT NULL, bytes INTEGER NOT NULL);
+    facts TEXT NOT NULL, bytes INTEGER NOT NULL, rows BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS by_key ON snapshots (key, taken_at);
+CREATE INDEX IF NOT EXISTS by_age ON snapshots (taken_at, id, bytes);
+CREATE INDEX IF NOT EXISTS by_end ON snapshots (expires_at);
 """
 _SELECT = "SELECT id, facts, rows FROM snapshots"
 _DECODED_BYTES = 64 << 20  # recently used tables are kept decoded, since pages of one result come in quick succession
@@ -73,32 +78,45 @@ class EmbeddedSnapshots:
         stream = _stream(snapshot.rows)
         if len(stream) > self._max_bytes:
             return
-        self._connection.execute("DELETE FROM snapshots WHERE expires_at <= ?", (_stamp(snapshot.taken_at),))
-        self._make_room(len(stream))
-        self._connection.execute(
-            "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (
-                snapshot.id,
-                snapshot.key,
-                _stamp(snapshot.taken_at),
-                _stamp(snapshot.expires_at),
-                _facts(snapshot),
-                stream,
-                len(stream),
-            ),
-        )
+        with self._transaction():
+            self._connection.execute("DELETE FROM snapshots WHERE expires_at <= ?", (_stamp(snapshot.taken_at),))
+            self._make_room(len(stream))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO snapshots (id, key, taken_at, expires_at, facts, bytes, rows)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    snapshot.id,
+                    snapshot.key,
+                    _stamp(snapshot.taken_at),
+                    _stamp(snapshot.expires_at),
+                    _facts(snapshot),
+                    len(stream),
+                    stream,
+                ),
+            )
         self._remember(snapshot)
 
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+        self._connection.execute("COMMIT")
+
     def _make_room(self, wanted: int) -> None:
-        held = self._connection.execute("SELECT coalesce(sum(bytes), 0) FROM snapshots").fetchone()[0]
-        for snapshot_id, size in self._connection.execute(
-            "SELECT id, bytes FROM snapshots ORDER BY taken_at"
-        ).fetchall():
-            if held + wanted <= self._max_bytes:
-                return
+        (held,) = self._connection.execute("SELECT coalesce(sum(bytes), 0) FROM snapshots").fetchone()
+        if held + wanted <= self._max_bytes:
+            return
+        oldest_first = "SELECT id, bytes FROM snapshots ORDER BY taken_at"
+        for snapshot_id, size in self._connection.execute(oldest_first).fetchall():
             self._connection.execute("DELETE FROM snapshots WHERE id = ?", (snapshot_id,))
             self._decoded.pop(snapshot_id, None)
             held -= size
+            if held + wanted <= self._max_bytes:
+                return
 
     def _remember(self, snapshot: Snapshot) -> None:
         if snapshot.rows.nbytes < _DECODED_BYTES:
@@ -133,6 +151,7 @@ def _facts(snapshot: Snapshot) -> str:
             "total_rows": snapshot.total_rows,
             "cut_by": snapshot.cut_by,
             "source": snapshot.source,
+            "empty": asdict(snapshot.empty) if snapshot.empty else None,
         }
     )
 
@@ -149,6 +168,7 @@ def _decoded(facts: str, stream: bytes) -> Snapshot:
         total_rows=known["total_rows"],
         cut_by=known["cut_by"],
         source=known["source"],
+        empty=EmptyFinding(**known["empty"]) if known["empty"] else None,
     )
 
 

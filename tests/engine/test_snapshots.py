@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from anyio.lowlevel import checkpoint
 
-from engine.query import Snapshot
+from engine.query import EmptyFinding, Snapshot
 from engine.snapshots.base import STORES, SingleFlight, SnapshotStore, open_snapshots
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +52,7 @@ async def store(url: str) -> AsyncIterator[SnapshotStore]:
 
 
 def frozen(identity: str = "1", *, at: datetime = NOW, key: str = "k", rows: pa.Table = NASTY) -> Snapshot:
-    return Snapshot(identity, key, at, at + 15 * MINUTE, date(2026, 11, 29), rows, 5_000, "rows", "main")
+    return Snapshot(identity, key, at, at + 15 * MINUTE, date(2026, 11, 29), rows, 5_000, "rows", "main", None)
 
 
 def heavy(identity: str, at: datetime) -> Snapshot:
@@ -82,6 +82,18 @@ async def test_the_age_of_the_data_keeps_its_kind(url: str, as_of: date | dateti
     await reader.close()
     assert back is not None
     assert (back.data_as_of, back.total_rows, back.cut_by) == (as_of, None, None)
+
+
+async def test_what_is_there_instead_of_nothing_is_kept_with_it(url: str) -> None:
+    finding = EmptyFinding("2026-01-01", None, {"渠道": 3, "or": 0})
+    writer = open_snapshots(url, max_bytes=ROOM)
+    await writer.keep(replace(frozen(), rows=NASTY.slice(0, 0), empty=finding))
+    await writer.close()
+    reader = open_snapshots(url, max_bytes=ROOM)
+    back = await reader.load("1", now=NOW)
+    await reader.close()
+    assert back is not None
+    assert back.empty == finding
 
 
 async def test_an_unknown_one_is_none(store: SnapshotStore) -> None:
