@@ -25,7 +25,7 @@ def canonical_time(field: Field, operator: Operator, raw: object, *, clock: Cloc
     items = list(raw) if isinstance(raw, list | tuple) else [raw]
     if not items:
         raise _fault(field, raw, "emptyList")
-    return _any_of(field, raw, [span for item in items for span in _spans(field, item, clock)])
+    return _any_of(field, [named for item in items for named in _named(field, item, clock)])
 
 
 def spoken_span(field: Field, span: Span) -> dict[str, str]:
@@ -53,6 +53,12 @@ def _spans(field: Field, item: object, clock: Clock) -> tuple[Span, ...]:
         if found:
             return found
     raise _fault(field, item, "notADate")
+
+
+def _named(field: Field, item: object, clock: Clock) -> list[tuple[object, Span]]:
+    """(what names it, span): the item itself where it names one span alone."""
+    spans = _spans(field, item, clock)
+    return [(item if len(spans) == 1 else span.text, span) for span in spans]
 
 
 def _span(field: Field, item: object, clock: Clock) -> Span:
@@ -84,7 +90,7 @@ def _between(field: Field, raw: object, clock: Clock) -> Canonical:
         return _one_sided(field, "gte", low, clock)
     if low is None:
         return _one_sided(field, "lte", high, clock)
-    return _any_of(field, raw, [_joined(field, raw, _span(field, low, clock), _span(field, high, clock))])
+    return _any_of(field, [(raw, _joined(field, raw, _span(field, low, clock), _span(field, high, clock)))])
 
 
 def _one_sided(field: Field, operator: Operator, raw: object, clock: Clock) -> Canonical:
@@ -97,20 +103,15 @@ def _one_sided(field: Field, operator: Operator, raw: object, clock: Clock) -> C
     return Canonical(((Condition(field.name, side, (edge,)),),), spoken, _notes(field, raw, spoken, span))
 
 
-def _any_of(field: Field, raw: object, spans: Sequence[Span]) -> Canonical:
-    unique = sorted({(span.start, span.end): span for span in spans}.values(), key=lambda span: (span.start, span.end))
-    spoken = [spoken_span(field, span) for span in unique]
-    alternatives = []
-    for span in unique:
-        start, end = _edges(field, span)
+def _any_of(field: Field, named: Sequence[tuple[object, Span]]) -> Canonical:
+    """The spans in their order in time, each once, with what named them."""
+    by_edges = {_edges(field, span): (received, span) for received, span in named}
+    alternatives, spoken, notes = [], [], list[Note]()
+    for start, end in sorted(by_edges):
+        received, span = by_edges[start, end]
         alternatives.append((Condition(field.name, "gte", (start,)), Condition(field.name, "lt", (end,))))
-    whole = raw[0] if isinstance(raw, list | tuple) and len(raw) == 1 else raw
-    received = [whole] if len(unique) == 1 else [span.text for span in unique]
-    notes = [
-        note
-        for was, said, span in zip(received, spoken, unique, strict=True)
-        for note in _notes(field, was, said, span)
-    ]
+        spoken.append(spoken_span(field, span))
+        notes.extend(_notes(field, received, spoken[-1], span))
     return Canonical(tuple(alternatives), spoken[0] if len(spoken) == 1 else spoken, tuple(notes))
 
 
