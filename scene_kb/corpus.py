@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from scene_kb.index import Index, chunks_of, field_text
 from scene_kb.models import FieldCard, SceneCard
-from scene_kb.text import tokens
+from scene_kb.text import has_han, has_latin, tokens
 
 Ints = NDArray[np.int32]
 CHUNK_KINDS = ("purpose", "question", "parameters", "group")
@@ -101,6 +101,10 @@ class Lists:
 class Corpus:
     cards: tuple[SceneCard, ...]
     vocabulary: Mapping[str, int]
+    in_chinese: NDArray[np.bool_]
+    """(scenes,) whether a title of the scene, its groups or fields is written in Chinese"""
+    in_english: NDArray[np.bool_]
+    """(scenes,) the same for Latin letters; identifiers do not count"""
     documents: tuple[tuple[str, ...], ...]
     """Every token of each scene, repeated as often as it stands there: what BM25 reads."""
     scene_tokens: Lists
@@ -178,6 +182,8 @@ class _Builder:
         documents = tuple(tuple(_document(card)) for card in self._index.cards)
         return Corpus(
             cards=self._index.cards,
+            in_chinese=np.array([any(map(has_han, _titles(card))) for card in self._index.cards], bool),
+            in_english=np.array([any(map(has_latin, _titles(card))) for card in self._index.cards], bool),
             documents=documents,
             scene_tokens=Lists.of([sorted({self._number(token) for token in each}) for each in documents]),
             about_tokens=Lists.of([self._distinct(_about(card)) for card in self._index.cards]),
@@ -232,6 +238,13 @@ def kind_of(field: FieldCard) -> int:
     if field.role == "metric" or field.type.startswith(("number", "int", "uint", "float", "decimal", "real")):
         kind |= NUMBER
     return kind
+
+
+def _titles(card: SceneCard) -> Iterator[str]:
+    yield from card.titles
+    yield from card.groups
+    for field in card.fields:
+        yield from (title for title in field.titles if title != field.name)
 
 
 def _about(card: SceneCard) -> Iterator[str]:

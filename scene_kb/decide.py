@@ -14,7 +14,7 @@ Verdict = Literal["matched", "ambiguous", "no_match"]
 _WIDEST = 4.0
 """Leads beyond this tell nothing more, and a scene that stands alone has no lead to measure."""
 
-_STRANGE = 0.05
+STRANGE = 0.05
 """What is left of a confidence without a single word in common."""
 
 SIGNS_FROM_FEATURES = ("covered", "covered_group", "joint", "best_field", "bm25")
@@ -68,7 +68,7 @@ def decide(stand: Standing, stage: Stage, thresholds: Thresholds, *, strange: bo
     right = stage.right.probability(stand.signs)
     answerable = max(stage.answerable.probability(stand.signs), right)
     if strange:
-        right, answerable = min(right, _STRANGE), min(answerable, _STRANGE)
+        right, answerable = min(right, STRANGE), min(answerable, STRANGE)
     # What is left of the probability is shared among the others by their scores.
     weights = np.exp(stand.scores[1:] - stand.scores[0]) if len(stand.scores) > 1 else np.zeros(0)
     total = float(weights.sum())

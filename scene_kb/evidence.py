@@ -84,14 +84,14 @@ def evidence_of(view: View, terms: Terms, scenes: Ints, *, fields: Ints | None =
         field_met=field_met,
         field_joint=name_lists.highest(by_name * name_share),
         field_value=met(corpus.field_values, fields),
-        group_met=np.maximum(title_met, _highest_by(field_met, field_group, len(groups))),
+        group_met=np.maximum(title_met, highest_by(field_met, field_group, len(groups))),
         title_met=title_met,
         about_met=met(corpus.about_tokens, scenes),
         scene_met=met(corpus.scene_tokens, scenes),
     )
 
 
-def _highest_by(values: Floats, owner: Ints, count: int) -> Floats:
+def highest_by(values: Floats, owner: Ints, count: int) -> Floats:
     """(t, items) values -> (t, owners) the highest of each owner's items, 0 for an owner without."""
     order = np.argsort(owner, kind="stable").astype(np.int32)
     starts = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int32)

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
+from scene_kb.dictionary import dictionary
+
 _TYPO_LEAST = 85.0
 """Likeness in percent (rapidfuzz ratio) from which a word that nobody uses counts as a mistyped one."""
 _TYPO_SHORTEST = 5
+_TRANSLATED = 0.8
+"""A translation is less sure than the word itself."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,20 @@ class Meanings:
         self._vocabulary = vocabulary
         self._typable = tuple(sorted(word for word in vocabulary if len(word) >= _TYPO_SHORTEST and word.isalpha()))
 
-    def of(self, token: str) -> Sequence[Likeness]:
+    def of(self, token: str, *, translated: bool = False) -> Sequence[Likeness]:
+        """`translated`: whether words of the other language count too."""
+        own = self._own(token)
+        return (*own, *self._foreign(token)) if translated else own
+
+    def _foreign(self, token: str) -> Sequence[Likeness]:
+        words = dictionary().other_words(token)
+        return tuple(
+            Likeness(self._vocabulary[word], _TRANSLATED * share)
+            for word, share in words.items()
+            if word in self._vocabulary
+        )
+
+    def _own(self, token: str) -> Sequence[Likeness]:
         known = self._vocabulary.get(token)
         if known is not None:
             return (Likeness(known, 1.0),)

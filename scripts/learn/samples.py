@@ -1,0 +1,170 @@
+"""Development data as samples: for each question what the ranking sees, with the right scene or fields beside it.
+
+Three kinds of data: the benchmark parts and our hand-written Chinese schemas (scenes described by names alone), and
+the example questions of the demonstration catalogs, each asked while it is left out of its own scene's card.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scene_kb.asked import read
+from scene_kb.cards import card_of
+from scene_kb.catalog import load_catalog
+from scene_kb.embedders.base import Embedder
+from scene_kb.evidence import evidence_of
+from scene_kb.exchange import Question, read_questions, read_scenes
+from scene_kb.fields import signs_of
+from scene_kb.index import Index, build
+from scene_kb.learned.weights import Weights
+from scene_kb.models import SceneCard
+from scene_kb.recall import terms_of
+from scene_kb.resolver import HybridResolver
+from scene_kb.text import has_han
+
+Block = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class World:
+    """A knowledge base with questions about it. `database`: what a fold is cut along, by question id."""
+
+    name: str
+    cards: tuple[SceneCard, ...]
+    questions: tuple[Question, ...]
+    withheld: frozenset[str] = frozenset()
+    database: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one pass saw: the candidates' features, and which of them is right (-1: none of them)."""
+
+    values: Block
+    right: int
+    best_cosine: float | None
+
+
+@dataclass(frozen=True)
+class RoutingSample:
+    world: str
+    database: str
+    question: Question
+    words: int
+    answerable: bool
+    strange: bool
+    keyword: Pass | None
+    full: Pass
+
+
+@dataclass(frozen=True)
+class FieldSample:
+    world: str
+    database: str
+    question: Question
+    names: tuple[str, ...]
+    keyword: Block
+    full: Block
+
+
+def worlds(bench: Path | None, written: Path, catalogs: Sequence[Path]) -> Iterator[World]:
+    for name in ("spider", "spider_syn", "bird", "spider_route", "bird_route") if bench else ():
+        scenes = read_scenes(bench / name / "scenes.jsonl")
+        yield World(name, scenes.cards, read_questions(bench / name / "questions.jsonl"), scenes.withheld)
+    yield from _written_worlds(written, bench)
+    for folder in catalogs:
+        yield from _catalog_worlds(folder)
+
+
+def _written_worlds(folder: Path, bench: Path | None) -> Iterator[World]:
+    cards: list[SceneCard] = []
+    questions: list[Question] = []
+    withheld: set[str] = set()
+    for path in sorted(folder.glob("*.scenes.jsonl")):
+        scenes = read_scenes(path)
+        cards += scenes.cards
+        withheld |= scenes.withheld
+        questions += read_questions(path.with_name(path.name.replace("scenes", "questions")))
+    chinese = {card.ref for card in cards if any(map(has_han, card.titles))}
+    for name, wanted in (("zh", chinese), ("cross", {card.ref for card in cards} - chinese)):
+        own = tuple(card for card in cards if card.ref in wanted)
+        asked = tuple(question for question in questions if question.scene in wanted)
+        # Two dozen English scenes are too few to get lost among: Spider's stand between them.
+        others = read_scenes(bench / "spider" / "scenes.jsonl").cards if name == "cross" and bench else ()
+        yield World(name, own + others, asked, frozenset(withheld & wanted))
+
+
+def _catalog_worlds(folder: Path) -> Iterator[World]:
+    """One world for each position in the scenes' lists of example questions."""
+    catalog = load_catalog(folder)
+    cards = [card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes]
+    for position in range(max(len(card.questions) for card in cards)):
+        asked = [card for card in cards if position < len(card.questions)]
+        yield World(
+            folder.name,
+            tuple(replace(card, questions=_without(card.questions, position)) for card in cards),
+            tuple(Question(f"{card.ref}#{position}", card.questions[position], card.ref) for card in asked),
+        )
+
+
+def _without(questions: tuple[str, ...], position: int) -> tuple[str, ...]:
+    return questions[:position] + questions[position + 1 :]
+
+
+def resolver_of(world: World, embedder: Embedder, cache: Path, weights: Weights) -> HybridResolver:
+    index: Index = build(world.cards, cache / world.name, embedder, digest=world.name)
+    return HybridResolver(index, embedder, weights=weights)
+
+
+def routing_samples(world: World, resolver: HybridResolver, *, without: frozenset[str]) -> Iterator[RoutingSample]:
+    view = resolver.view(frozenset(card.ref for card in world.cards) - without)
+    refs = [view.corpus.cards[scene].ref for scene in view.scenes]
+    everywhere = np.arange(len(refs), dtype=np.int32)
+    for question in world.questions:
+        asked = read(question.query)
+        if not asked.tokens:
+            continue
+        terms = terms_of(view, asked)
+        keyword = resolver.keyword_pass(view, asked, terms, everywhere)
+        full = resolver.full_pass(view, asked, terms, everywhere, resolver.vector(view, asked))
+
+        def right(places: NDArray[np.int32], gold: str | None = question.scene) -> int:
+            return next((at for at, place in enumerate(places) if refs[place] == gold), -1)
+
+        assert full.recalled.dense is not None
+        yield RoutingSample(
+            world.name,
+            (question.scene or "").casefold(),
+            question,
+            len(asked.tokens),
+            question.scene in refs,
+            not full.evidence.scene_met.any(),
+            Pass(keyword[0].features.values, right(keyword[0].recalled.places), None) if keyword else None,
+            Pass(full.features.values, right(full.recalled.places), full.best_cosine),
+        )
+
+
+def field_samples(world: World, resolver: HybridResolver) -> Iterator[FieldSample]:
+    view = resolver.view(frozenset(card.ref for card in world.cards))
+    numbers = {card.ref: number for number, card in enumerate(view.corpus.cards)}
+    for question in world.questions:
+        asked = read(question.query)
+        if not question.fields or question.scene not in numbers or not asked.tokens:
+            continue
+        number = numbers[question.scene]
+        terms = terms_of(view, asked)
+        evidence = evidence_of(view, terms, np.array([number], np.int32))
+        names = tuple(field.name for field in view.corpus.cards[number].fields)
+        if not question.fields & set(names):
+            continue
+        yield FieldSample(
+            world.name,
+            question.scene.casefold(),
+            question,
+            names,
+            signs_of(view, asked, terms, evidence, None),
+            signs_of(view, asked, terms, evidence, resolver.vector(view, asked)),
+        )
