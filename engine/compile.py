@@ -29,7 +29,8 @@ from engine.sqlparts import (
     time_bucket,
 )
 
-_RESULT, _RANK = "result", "_rank"
+_RESULT = "result"
+_RANK = f"{ROW_COUNT}:rank"  # row_count is no field's name
 _MONTHS_AND_LONGER = ("month", "quarter", "year")
 
 
@@ -190,7 +191,9 @@ class _Writer:
             select = select.from_(_RESULT).where(*kept)
         else:
             ranked = self._ranked_within_groups(keys).where(*kept).subquery(_RESULT)
-            select = select.from_(ranked).where(exp.column(_RANK) <= exp.Literal.number(shape.limit_per_group))
+            select = select.from_(ranked).where(
+                exp.column(_RANK, quoted=True) <= exp.Literal.number(shape.limit_per_group)
+            )
         for name, layer in layers.items():
             select = select.with_(name, as_=layer)
         return select.order_by(*keys) if keys else select  # one row for everything has no order
@@ -202,7 +205,7 @@ class _Writer:
             partition_by=[label_ref(column) for column in self.shape.groups[:-1]],
             order=exp.Order(expressions=[key.copy() for key in keys]),
         )
-        return exp.select("*", exp.alias_(rank, _RANK)).from_(_RESULT)
+        return exp.select("*", exp.alias_(rank, _RANK, quoted=True)).from_(_RESULT)
 
     # Columns --------------------------------------------------------------------------------------------------------
 

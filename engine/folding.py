@@ -20,11 +20,15 @@ def fold(text: str) -> str:
 
 
 def nearest(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """The keys of `names` by how close one of their names comes to `text`, best first, ties in the given order."""
+    """The keys of `names` by how close one of their names comes to `text`, best first, ties in the given order.
+
+    Close in parts and close as a whole count alike: units before units_avg for "unit".
+    """
     wanted = fold(text)
     spellings = [(key, fold(name)) for key, alternatives in names.items() for name in (key, *alternatives)]
-    scores = process.cdist([wanted], [spelling for _, spelling in spellings], scorer=fuzz.WRatio)[0]
+    texts = [spelling for _, spelling in spellings]
+    by_parts, by_whole = (process.cdist([wanted], texts, scorer=scorer)[0] for scorer in (fuzz.WRatio, fuzz.ratio))
     best: dict[str, float] = {}
-    for (key, _), score in zip(spellings, scores, strict=True):
+    for (key, _), score in zip(spellings, by_parts + by_whole, strict=True):
         best[key] = max(best.get(key, 0.0), float(score))
     return tuple(sorted(best, key=lambda key: -best[key]))

@@ -3,6 +3,7 @@
 A changed value leaves a Note; an ambiguous or impossible one is an error or a marked note, never a silent guess.
 """
 
+import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -16,6 +17,7 @@ from engine.timefilter import canonical_time
 _TRUE = frozenset({"true", "yes", "y", "1", "是", "真", "有"})
 _FALSE = frozenset({"false", "no", "n", "0", "否", "假", "无", "没有"})
 _TEXT_OPERATORS = ("contains", "startsWith")
+_GREATEST_SINGLE = (2 - 2**-23) * 2.0**127
 _ORDERED_OPERATORS = ("gt", "gte", "lt", "lte", "between")
 
 
@@ -113,11 +115,24 @@ def _number(field: Field, item: object) -> Scalar:
     number = None if isinstance(item, bool) else number_of(str(item))
     if number is None:
         raise _fault(field, item, "notANumber")
+    low, high = _bounds(field.type)
+    if not low <= number <= high or ("int" in field.type and number != int(number)):
+        raise _fault(field, item, "notANumber", field.type)
     if "int" in field.type:
-        if number != int(number):
-            raise _fault(field, item, "notANumber", "a whole number")
         return int(number)
     return Decimal(number) if field.type.startswith("decimal") else float(number)
+
+
+def _bounds(number_type: str) -> tuple[int | Decimal | float, int | Decimal | float]:
+    """The least and the greatest value of a type; a decimal's are those that fit beside its places into 38 digits."""
+    if number_type.startswith("decimal"):
+        greatest = Decimal(10) ** (38 - int(number_type.rstrip(")").rpartition(",")[2])) - 1
+        return -greatest, greatest
+    if number_type.startswith("float"):
+        greatest_float = _GREATEST_SINGLE if number_type == "float32" else sys.float_info.max
+        return -greatest_float, greatest_float
+    bits = int(number_type.lstrip("uint"))
+    return (0, 2**bits - 1) if number_type.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def _changed(received: object, used: Scalar) -> bool:

@@ -50,9 +50,16 @@ def _spans(field: Field, item: object, clock: Clock) -> tuple[Span, ...]:
             found = (whole,) if whole else spans_in(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
         except ImpossibleDate as error:
             raise _fault(field, item, "impossibleDate") from error
-        if found:
+        if found and not _number_left_over(item, found):
             return found
     raise _fault(field, item, "notADate")
+
+
+def _number_left_over(text: str, found: Sequence[Span]) -> bool:
+    """Whether a part that was not understood may have been a time too: half of a range must not pass for all of it."""
+    for span in reversed(found):
+        text = text[: span.at] + text[span.at + len(span.text) :]
+    return any(character.isdigit() for character in text)
 
 
 def _named(field: Field, item: object, clock: Clock) -> list[tuple[object, Span]]:

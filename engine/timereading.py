@@ -25,7 +25,7 @@ _LATIN = re.compile(r"[a-z]")
 # What stands between two pieces of one phrase, between the ends of a range, between members of a list. No two runs of
 # white space follow each other in a pattern: the time that a long one takes would be quadratic.
 _GLUE = re.compile(r"\s*(?:(?:的|那天|当天|当日|这天|t|of|in|on|at|from|between)\s*)?(?:the\s+)?")
-_RANGE = re.compile(r"\s*(?:(?:一直)?到|至|~|-{1,2}|–|—+|to|through|thru|until|till)\s*(?:the\s+)?")
+_RANGE = re.compile(r"\s*(?:(?:一直)?到|至|~|-{1,2}|–|—+|-?>|→|\.{2,3}|…+|to|through|thru|until|till)\s*(?:the\s+)?")
 _LIST = re.compile(
     r"\s*(?:和|与|跟|同|以?及|或|、|,|;|/|&|对比|比|vs\.?|versus|and|or|against|with|compared (?:to|with))"
     r"\s*(?:and\s+)?(?:the\s+)?"

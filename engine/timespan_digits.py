@@ -20,8 +20,9 @@ from engine.timeparts import (
     rule,
 )
 
-# A digit, letter or point before or after makes a number part of a name, a version or a longer number.
-_ALONE = r"(?<![a-z0-9_.])(?<![a-z]-)"
+# A digit, letter or point before or after makes a number part of a name, a version or a longer number; two points are
+# a range.
+_ALONE = r"(?<![a-z0-9_])(?<![^.]\.)(?<!^\.)(?<![a-z]-)"
 _END = r"(?![a-z0-9_])(?!\.\d|-[a-z])"
 # 9999 is what systems write for "no end".
 _YEAR = r"(?P<year>[12]\d{3}|9999)"
