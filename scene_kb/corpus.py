@@ -92,6 +92,10 @@ class Lists:
         best = np.maximum.reduceat(values, np.minimum(self.starts[:-1], values.shape[-1] - 1), axis=-1)
         return np.where(self.sizes > 0, best, 0).astype(np.float32)
 
+    def span(self, first: int, last: int) -> slice:
+        """The items of the lists from `first` to before `last`, which lie together."""
+        return slice(int(self.starts[first]), int(self.starts[last]))
+
     def sums(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """(items,) values -> (lists,) the sum of each list, 0 for an empty one."""
         return np.bincount(self.owners(), values, minlength=len(self.starts) - 1).astype(np.float32)
@@ -115,6 +119,8 @@ class Corpus:
     """name -> its tokens"""
     name_field: Ints
     """name -> its field; ascending"""
+    token_name: Ints
+    """item of `names` -> its name; ascending"""
     field_names: Lists
     """field -> its names"""
     field_values: Lists
@@ -188,6 +194,7 @@ class _Builder:
             scene_tokens=Lists.of([sorted({self._number(token) for token in each}) for each in documents]),
             about_tokens=Lists.of([self._distinct(_about(card)) for card in self._index.cards]),
             names=Lists.of(names),
+            token_name=Lists.of(names).owners(),
             name_field=np.asarray(name_field, np.int32),
             field_names=Lists.of(field_names),
             field_values=Lists.of(field_values),
@@ -206,7 +213,7 @@ class _Builder:
         return self._vocabulary.setdefault(token, len(self._vocabulary))
 
     def _distinct(self, texts: Iterable[str]) -> list[int]:
-        return sorted({self._number(token) for text in texts for token in _tokens(text)})
+        return sorted({self._number(token) for text in texts for token in tokens_of_card(text)})
 
     def _chunk_rows(self, kind: str) -> Lists:
         rows = self._index.rows
@@ -220,8 +227,8 @@ def names_of(field: FieldCard) -> tuple[str, ...]:
 
 def kind_of(field: FieldCard) -> int:
     """The bits of what the field is."""
-    words = [word for name in (*field.titles, field.name.rpartition(".")[2]) for word in _tokens(name)]
-    last = {word for name in (*field.titles, field.name.rpartition(".")[2]) for word in _tokens(name)[-1:]}
+    words = [word for name in (*field.titles, field.name.rpartition(".")[2]) for word in tokens_of_card(name)]
+    last = {word for name in (*field.titles, field.name.rpartition(".")[2]) for word in tokens_of_card(name)[-1:]}
     squeezed = field.name.casefold()
     kind = 0
     if (
@@ -255,16 +262,17 @@ def _about(card: SceneCard) -> Iterator[str]:
 
 def _document(card: SceneCard) -> Iterator[str]:
     for text in (*_about(card), *card.parameters, *card.groups):
-        yield from _tokens(text)
+        yield from tokens_of_card(text)
     for names in card.dimension_names:
         for name in names:
-            yield from _tokens(name)
+            yield from tokens_of_card(name)
     for field in card.fields:
         # A token counts once a field: neither a bilingual title nor a list of values makes a field heavier.
-        counted = Counter(token for name in (*names_of(field), *field.values) for token in _tokens(name))
+        counted = Counter(token for name in (*names_of(field), *field.values) for token in tokens_of_card(name))
         yield from counted
 
 
 @lru_cache(maxsize=1 << 17)
-def _tokens(text: str) -> tuple[str, ...]:
+def tokens_of_card(text: str) -> tuple[str, ...]:
+    """The tokens of a text that stands in a card: read many times, and mostly in many cards."""
     return tokens(text)

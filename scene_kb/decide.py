@@ -17,8 +17,12 @@ _WIDEST = 4.0
 STRANGE = 0.05
 """What is left of a confidence without a single word in common."""
 
-SIGNS_FROM_FEATURES = ("covered", "covered_group", "joint", "best_field", "bm25")
+KEYWORD_SIGNS = ("covered", "covered_group", "joint", "best_field", "bm25")
 """Features of the first place that are taken over as they are."""
+DENSE_SIGNS = ("dense_best", "dense_purpose", "dense_field", "dense_fields", "unmet_best", "both_fields")
+"""The same where the query has a vector. With words alone more signs than those above made the outcome worse."""
+LEADS = ("joint", "covered", "covered_group")
+"""Features of which the first place's lead over the second is a sign of its own."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,11 @@ class Standing:
     signs: dict[str, float]
 
 
-def standing(features: Features, scores: Floats, *, words: int, best_cosine: float | None) -> Standing:
-    """Ties keep the candidates' order, which is by ref. At least one candidate."""
+def standing(features: Features, scores: Floats, *, words: int, scenes: int, best_cosine: float | None) -> Standing:
+    """`words`: tokens of the query; `scenes`: how many are visible. Ties keep the candidates' order, which is by ref.
+
+    There must be at least one candidate.
+    """
     order = np.lexsort((np.arange(len(scores)), -scores))
     ordered = scores[order]
     shares = np.exp(ordered - ordered[0])
@@ -54,10 +61,16 @@ def standing(features: Features, scores: Floats, *, words: int, best_cosine: flo
         "words": float(np.log1p(words)),
     }
     first = dict(zip(features.names, features.values[order[0]].tolist(), strict=True))
-    signs |= {name: first[name] for name in SIGNS_FROM_FEATURES}
+    signs |= {name: first[name] for name in KEYWORD_SIGNS}
     if best_cosine is not None:
         # Cosines of multilingual-e5-small lie between 0.75 and 0.95; spread them like the other signs.
-        signs |= {"cosine": (best_cosine - 0.85) * 10, "dense_best": first["dense_best"]}
+        signs["cosine"] = (best_cosine - 0.85) * 10
+        signs["rivals"] = float(np.log(np.exp(ordered - ordered[0]).sum()))
+        signs["scenes"] = float(np.log1p(scenes))
+        second = features.values[order[1]].tolist() if len(order) > 1 else [0.0] * len(features.names)
+        behind = dict(zip(features.names, second, strict=True))
+        signs |= {name: first[name] for name in DENSE_SIGNS}
+        signs |= {f"{name}_lead": first[name] - behind[name] for name in LEADS}
     return Standing(tuple(int(place) for place in order), ordered, signs)
 
 

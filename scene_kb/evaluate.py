@@ -28,6 +28,7 @@ from scene_kb.models import Match, SceneCard
 from scene_kb.resolver import HybridResolver
 
 Clock = Callable[[], float]
+WeightsOf = Callable[[Question], Weights]
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,27 @@ def evaluate_files(
     questions: Path,
     embedder: Embedder,
     *,
-    weights: Weights | None = None,
+    weights_for: Callable[[tuple[SceneCard, ...]], WeightsOf] | None = None,
     folder: Path | None = None,
     clock: Clock = time.perf_counter,
 ) -> Report:
     """`folder`: where the index is kept, so that the next evaluation embeds only what is new.
+
+    `weights_for`: of the cards, the weights of each question, as `evaluate` takes them.
 
     Raises MalformedLine, OSError, EmbedderUnavailable.
     """
     read = read_scenes(scenes)
     with tempfile.TemporaryDirectory() as passing:
         index = build(read.cards, folder or Path(passing), embedder, digest=str(scenes))
-    return evaluate(index, read_questions(questions), embedder, withheld=read.withheld, weights=weights, clock=clock)
+    return evaluate(
+        index,
+        read_questions(questions),
+        embedder,
+        withheld=read.withheld,
+        weights_of=weights_for(read.cards) if weights_for else None,
+        clock=clock,
+    )
 
 
 def evaluate(
@@ -93,30 +103,34 @@ def evaluate(
     embedder: Embedder,
     *,
     withheld: frozenset[str] = frozenset(),
-    weights: Weights | None = None,
+    weights_of: WeightsOf | None = None,
     clock: Clock = time.perf_counter,
 ) -> Report:
     """Routing, fields and latency over all scenes; no match over the scenes without the withheld ones.
 
-    A question names its scene by id, with or without a version. Raises EmbedderUnavailable.
+    A question names its scene by id, with or without a version. `weights_of`: where the shipped weights were learned
+    from what is measured, the weights that were not. Raises EmbedderUnavailable.
     """
-    resolver = HybridResolver(index, embedder, weights=weights)
+    resolver = HybridResolver(index, embedder)
+
+    def of(question: Question) -> HybridResolver:
+        return resolver.weighing(weights_of(question)) if weights_of else resolver
+
     everything = frozenset(index.by_ref)
     known = tuple(_with_ref(question, index) for question in questions)
     asked = tuple(question for question in known if question.scene in everything)
     if asked:
         # The first question pays for loading word lists and models, which is no property of the questions.
-        resolver.match(asked[0].query, visible=everything)
-    fresh = HybridResolver(index, embedder, weights=weights)
-    fresh.view(everything).warm()
+        resolver.view(everything).warm()
+        resolver.match("预热 warm", visible=everything)
     matches: list[Match] = []
     took: list[float] = []
     for question in asked:
         started = clock()
-        matches.append(fresh.match(question.query, visible=everything))
+        matches.append(of(question).match(question.query, visible=everything))
         took.append((clock() - started) * 1000)
-    judged = _judged(resolver, known, everything - withheld, asked, matches, withheld)
-    ranked = _ranked_fields(resolver, asked, index.by_ref, everything)
+    judged = _judged(of, known, everything - withheld, asked, matches, withheld)
+    ranked = _ranked_fields(of, asked, index.by_ref, everything)
     milliseconds = np.asarray(took)
     return Report(
         routing=routing_figures([_routed(*pair) for pair in zip(asked, matches, strict=True)]) if asked else None,
@@ -163,7 +177,7 @@ class _Judged:
 
 
 def _judged(
-    resolver: HybridResolver,
+    of: Callable[[Question], HybridResolver],
     questions: Sequence[Question],
     visible: frozenset[str],
     asked: Sequence[Question],
@@ -172,7 +186,7 @@ def _judged(
 ) -> _Judged:
     # Without withheld scenes both worlds are one, and what was answered there need not be asked again.
     answered = dict(zip((question.id for question in asked), matches, strict=True)) if not withheld else {}
-    every = [answered.get(each.id) or resolver.match(each.query, visible=visible) for each in questions]
+    every = [answered.get(each.id) or of(each).match(each.query, visible=visible) for each in questions]
     return _Judged(
         np.array([match.candidates[0].confidence if match.candidates else 0.0 for match in every], float),
         np.array(
@@ -188,13 +202,16 @@ def _judged(
 
 
 def _ranked_fields(
-    resolver: HybridResolver, asked: Sequence[Question], cards: Mapping[str, SceneCard], visible: frozenset[str]
+    of: Callable[[Question], HybridResolver],
+    asked: Sequence[Question],
+    cards: Mapping[str, SceneCard],
+    visible: frozenset[str],
 ) -> list[Ranked]:
     ranked: list[Ranked] = []
     for question in asked:
         if question.fields and question.scene:
             permitted = [field.name for field in cards[question.scene].fields]
-            order = resolver.rank_fields(question.query, question.scene, visible=visible, permitted=permitted)
+            order = of(question).rank_fields(question.query, question.scene, visible=visible, permitted=permitted)
             ranked.append(Ranked(question.id, tuple(field.name for field in order), question.fields))
     return ranked
 

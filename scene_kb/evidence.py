@@ -1,35 +1,34 @@
-"""What of a query each name, field, group and scene of the candidates answers, word by word.
+"""What of a query each field, group and scene of the candidates answers, word by word.
 
-Everything later counted is read off these arrays; nothing here is weighed or learned.
+Everything later counted is read off these arrays; nothing here is weighed or learned. Most words of a scene meet
+nothing, so that the few that do are picked out first.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scene_kb.corpus import Ints, Lists
+from scene_kb.corpus import Corpus, Ints, Lists
 from scene_kb.recall import Floats, Terms, View
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Over some scenes' fields, laid end to end. t tokens, n names, f fields, g groups, s scenes."""
+    """Over some scenes' fields, laid end to end. t tokens, f fields, g groups, s scenes."""
 
     scenes: Ints
     fields: Ints
     """the fields' numbers in the corpus"""
     field_lists: Lists
-    """scene -> its fields, as places in `fields`"""
+    """scene -> its fields, as numbers in the corpus; `starts` are places in `fields`"""
     group_lists: Lists
-    """scene -> its groups, as places among the groups below"""
+    """scene -> its groups, likewise"""
     field_group: Ints
     """(f,) the place of the field's group"""
-    name_share: Floats
-    """(n,) how much of a name's rarity the query covers"""
-    name_lists: Lists
-    """field -> its names"""
     field_share: Floats
-    """(f,) the same of the field's best name"""
+    """(f,) how much of the rarity of the field's best name the query covers"""
     field_met: Floats
     """(t, f) how surely a token stands in one of the field's names"""
     field_joint: Floats
@@ -53,46 +52,109 @@ def evidence_of(view: View, terms: Terms, scenes: Ints, *, fields: Ints | None =
     if fields is not None:
         assert len(scenes) == 1, "chosen fields are fields of one scene"
         own_fields = Lists(np.array([0, len(fields)], np.int32), fields)
-    fields, groups = own_fields.items, own_groups.items
-    own_names = corpus.field_names.take(fields)
-    name_tokens = corpus.names.take(own_names.items)
-    slots = terms.slot[name_tokens.items]
-    met_by_any = terms.likeness.max(axis=0, initial=0.0)
-    covered = name_tokens.sums(met_by_any[slots] * view.idf[name_tokens.items])
-    name_share = (covered / np.maximum(view.name_mass[own_names.items], 1e-6)).astype(np.float32)
-    by_name = name_tokens.highest(terms.likeness[:, slots])
-    name_lists = Lists(own_names.starts, np.arange(len(own_names.items), dtype=np.int32))
-    group_place = np.zeros(len(corpus.group_title.starts), np.int32)
-    group_place[groups] = np.arange(len(groups))
-
-    def met(lists: Lists, chosen: Ints) -> Floats:
-        taken = lists.take(chosen)
-        return taken.highest(terms.likeness[:, terms.slot[taken.items]])
-
-    field_group = group_place[corpus.field_group[fields]]
-    field_met = name_lists.highest(by_name)
-    title_met = met(corpus.group_title, groups)
+    chosen, groups = own_fields.items, own_groups.items
+    place_of_field = np.full(len(corpus.field_group), -1, np.int32)
+    place_of_field[chosen] = np.arange(len(chosen))
+    place_of_group = np.zeros(len(corpus.group_title.starts), np.int32)
+    place_of_group[groups] = np.arange(len(groups))
+    field_group = place_of_group[corpus.field_group[chosen]]
+    share, met, joint = _names_met(view, terms, scenes, place_of_field, len(chosen))
+    titles = corpus.group_title.take(groups)
+    title_met = highest_by(terms.likeness[:, terms.slot[titles.items]], titles.owners(), len(groups))
     return Evidence(
         scenes=scenes,
-        fields=fields,
+        fields=chosen,
         field_lists=own_fields,
         group_lists=own_groups,
         field_group=field_group,
-        name_share=name_share,
-        name_lists=name_lists,
-        field_share=name_lists.highest(name_share),
-        field_met=field_met,
-        field_joint=name_lists.highest(by_name * name_share),
-        field_value=met(corpus.field_values, fields),
-        group_met=np.maximum(title_met, highest_by(field_met, field_group, len(groups))),
+        field_share=share,
+        field_met=met,
+        field_joint=joint,
+        field_value=_values_met(corpus, terms, scenes, place_of_field, len(chosen)),
+        group_met=np.maximum(title_met, highest_by(met, field_group, len(groups))),
         title_met=title_met,
-        about_met=met(corpus.about_tokens, scenes),
-        scene_met=met(corpus.scene_tokens, scenes),
+        about_met=_scenes_met(corpus.about_tokens, terms, scenes),
+        scene_met=_scenes_met(corpus.scene_tokens, terms, scenes),
     )
 
 
 def highest_by(values: Floats, owner: Ints, count: int) -> Floats:
     """(t, items) values -> (t, owners) the highest of each owner's items, 0 for an owner without."""
-    order = np.argsort(owner, kind="stable").astype(np.int32)
-    starts = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int32)
-    return Lists(starts, order).highest(values[:, order])
+    best = np.zeros((len(values), count), np.float32)
+    if values.shape[1]:
+        order = np.argsort(owner, kind="stable")
+        sorted_owner = owner[order]
+        first = _firsts(sorted_owner)
+        best[:, sorted_owner[first]] = np.maximum.reduceat(values[:, order], first, axis=1)
+    return best
+
+
+def _names_met(
+    view: View, terms: Terms, scenes: Ints, place_of_field: Ints, count: int
+) -> tuple[Floats, Floats, Floats]:
+    """field_share, field_met and field_joint."""
+    corpus = view.corpus
+    spans = [_name_span(corpus, int(scene)) for scene in scenes]
+    slots = _joined([terms.slot[corpus.names.items[span]] for span in spans])
+    names = _joined([corpus.token_name[span] for span in spans])
+    live = np.flatnonzero(slots)
+    live = live[place_of_field[corpus.name_field[names[live]]] >= 0]
+    share, met = np.zeros(count, np.float32), np.zeros((len(terms.tokens), count), np.float32)
+    joint = np.zeros_like(met)
+    if not len(live):
+        return share, met, joint
+    slots, names = slots[live], names[live]
+    first = _firsts(names)
+    rarity = view.idf[terms.words[slots - 1]]
+    covered = np.add.reduceat(terms.likeness.max(axis=0)[slots] * rarity, first)
+    name_share = (covered / np.maximum(view.name_mass[names[first]], 1e-6)).astype(np.float32)
+    by_name = np.maximum.reduceat(terms.likeness[:, slots], first, axis=1)
+    owners = place_of_field[corpus.name_field[names[first]]]
+    first = _firsts(owners)
+    places = owners[first]
+    share[places] = np.maximum.reduceat(name_share, first)
+    met[:, places] = np.maximum.reduceat(by_name, first, axis=1)
+    joint[:, places] = np.maximum.reduceat(by_name * name_share, first, axis=1)
+    return share, met, joint
+
+
+def _values_met(corpus: Corpus, terms: Terms, scenes: Ints, place_of_field: Ints, count: int) -> Floats:
+    lists = corpus.field_values
+    met = np.zeros((len(terms.tokens), count), np.float32)
+    spans = [lists.span(int(corpus.fields[int(scene)][0]), int(corpus.fields[int(scene)][-1]) + 1) for scene in scenes]
+    slots = _joined([terms.slot[lists.items[span]] for span in spans])
+    items = _joined([np.arange(span.start, span.stop, dtype=np.int32) for span in spans])
+    live = np.flatnonzero(slots)
+    owners = place_of_field[np.searchsorted(lists.starts, items[live], side="right") - 1]
+    live, owners = live[owners >= 0], owners[owners >= 0]
+    if len(live):
+        first = _firsts(owners)
+        met[:, owners[first]] = np.maximum.reduceat(terms.likeness[:, slots[live]], first, axis=1)
+    return met
+
+
+def _scenes_met(lists: Lists, terms: Terms, scenes: Ints) -> Floats:
+    met = np.zeros((len(terms.tokens), len(scenes)), np.float32)
+    for place, scene in enumerate(scenes):
+        slots = terms.slot[lists[int(scene)]]
+        met[:, place] = terms.likeness[:, slots[slots > 0]].max(axis=1, initial=0.0)
+    return met
+
+
+def _name_span(corpus: Corpus, scene: int) -> slice:
+    """The items of `names` that belong to the scene's fields, which lie together."""
+    names = corpus.field_names.span(int(corpus.fields.items[corpus.fields.starts[scene]]), _end(corpus, scene))
+    return corpus.names.span(names.start, names.stop)
+
+
+def _end(corpus: Corpus, scene: int) -> int:
+    return int(corpus.fields[scene][-1]) + 1
+
+
+def _joined(parts: Sequence[NDArray[np.int32]]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+
+
+def _firsts(ascending: Ints) -> NDArray[np.intp]:
+    """Where each run of equal numbers begins."""
+    return np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1]))

@@ -152,11 +152,12 @@ def _excluded(view: View, evidence: Evidence, asked: Asked) -> Floats:
     """1 for a field with a name that consists of excluded words alone."""
     vocabulary = view.corpus.vocabulary
     words = [vocabulary[token] for token in asked.excluded if token in vocabulary]
-    names = view.corpus.names.take(view.corpus.field_names.take(evidence.fields).items)
     if not words:
         return np.zeros(len(evidence.fields), np.float32)
-    hit = names.highest(np.isin(names.items, words).astype(np.float32))
-    return evidence.name_lists.highest(hit)
+    own = view.corpus.field_names.take(evidence.fields)
+    names = view.corpus.names.take(own.items)
+    said = names.highest(1 - np.isin(names.items, words).astype(np.float32))  # 1 where a word is not excluded
+    return own.highest(1 - said)
 
 
 def _why(card: SceneCard, evidence: Evidence, terms: Terms, place: int, name: str) -> tuple[Reason, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from scene_kb.corpus import IDENTIFIER, NAMING, NUMBER, SHOWN, TIME, Ints, Lists
 from scene_kb.evidence import Evidence
-from scene_kb.recall import Floats, Terms, View, cosines, weighted
+from scene_kb.recall import Floats, Terms, View, field_cosines, weighted
 
 KEYWORD_SIGNS = (
     "share",  # how much of the field's best name the query covers
@@ -109,7 +109,7 @@ def _linked(view: View, evidence: Evidence, good: Floats) -> Floats:
 
 
 def _dense(view: View, evidence: Evidence, vector: Floats, scene: Ints) -> Mapping[str, Floats]:
-    near = cosines(view.index.vectors[view.corpus.field_rows[evidence.fields]].astype(np.float32), vector)
+    near = field_cosines(view, evidence.fields, vector)
     lists = evidence.field_lists
     sizes = np.maximum(lists.sizes, 1)
     mean = lists.sums(near) / sizes

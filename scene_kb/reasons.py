@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from scene_kb.corpus import tokens_of_card
 from scene_kb.evidence import Evidence
 from scene_kb.models import Reason
 from scene_kb.recall import Terms, View, weighted
-from scene_kb.text import tokens
 
 _MOST = 4
 _FIELDS = 2
@@ -24,9 +24,11 @@ def reasons_for(view: View, evidence: Evidence, terms: Terms, place: int) -> tup
         if met:
             found.append((sum(weights[word] for word in met), Reason(kind, " ".join(met))))
     for names in card.dimension_names:
-        said = [name for name in names if tokens(name) and all(token in weights for token in tokens(name))]
+        said = [
+            name for name in names if tokens_of_card(name) and all(token in weights for token in tokens_of_card(name))
+        ]
         if said:
-            found.append((sum(weights[token] for token in tokens(said[0])), Reason("dimension", said[0])))
+            found.append((sum(weights[token] for token in tokens_of_card(said[0])), Reason("dimension", said[0])))
     start, end = evidence.field_lists.starts[place], evidence.field_lists.starts[place + 1]
     scores = weighted(terms.weights, evidence.field_joint[:, start:end])
     for at in np.argsort(-scores, kind="stable")[:_FIELDS]:
@@ -39,5 +41,8 @@ def reasons_for(view: View, evidence: Evidence, terms: Terms, place: int) -> tup
 
 def _most_met(texts: tuple[str, ...], weights: dict[str, float]) -> tuple[str, ...]:
     """The query's words in the text that holds the weightiest of them, in the text's order; pairs are no words."""
-    met = [tuple(dict.fromkeys(word for word in tokens(text) if word in weights and word[0] != ":")) for text in texts]
+    met = [
+        tuple(dict.fromkeys(word for word in tokens_of_card(text) if word in weights and word[0] != ":"))
+        for text in texts
+    ]
     return max(met, key=lambda words: sum(weights[word] for word in words), default=())

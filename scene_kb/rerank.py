@@ -10,7 +10,7 @@ import numpy as np
 
 from scene_kb.corpus import CHUNK_KINDS, SHOWN
 from scene_kb.evidence import Evidence, highest_by
-from scene_kb.recall import Floats, Recalled, Terms, View, cosines, weighted
+from scene_kb.recall import Floats, Recalled, Terms, View, field_cosines, weighted
 
 KEYWORD_FEATURES = (
     "bm25",  # share of the best score that any document could reach
@@ -110,7 +110,7 @@ def dense_features(view: View, terms: Terms, recalled: Recalled, evidence: Evide
     weights = _shares(terms)
     kinds = dict(zip(CHUNK_KINDS, recalled.dense, strict=True))
     best = recalled.dense.max(axis=0)
-    near = cosines(view.index.vectors[view.corpus.field_rows[evidence.fields]].astype(np.float32), vector)
+    near = field_cosines(view, evidence.fields, vector)
     unmet = 1 - float(weighted(weights, evidence.scene_met).max(initial=0.0))
     # Cosines of multilingual-e5-small differ by a few hundredths where words differ by tenths.
     both = (near - near.max(initial=-1.0)) * 10 + weighted(weights, evidence.field_joint) * 6

@@ -1,5 +1,6 @@
 """From a query to a verdict over the scenes that the caller may see: the seam behind which retrieval stands."""
 
+import copy
 import threading
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -80,6 +81,12 @@ class HybridResolver:
         self._views: LRUCache[frozenset[str], View] = LRUCache(_VIEWS)
         self._vectors: LRUCache[str, Floats] = LRUCache(_QUERY_VECTORS)
         self._caches = threading.Lock()
+
+    def weighing(self, weights: Weights) -> "HybridResolver":
+        """The same resolver, sharing all it holds, with other weights."""
+        other = copy.copy(self)
+        other._weights = weights
+        return other
 
     def match(self, query: str, *, visible: frozenset[str], dimensions: frozenset[str] = frozenset()) -> Match:
         view = self.view(visible)
@@ -168,7 +175,7 @@ class HybridResolver:
     ) -> Passed:
         scores = features.weighed(ranking.weights)
         best_cosine = None if dense is None else float(dense[:, recalled.places].max())
-        stand = standing(features, scores, words=len(asked.tokens), best_cosine=best_cosine)
+        stand = standing(features, scores, words=len(asked.tokens), scenes=len(recalled.names), best_cosine=best_cosine)
         return Passed(recalled, evidence, features, scores, best_cosine, stand)
 
     def _allowed(self, view: View, dimensions: frozenset[str]) -> Ints:

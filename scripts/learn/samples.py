@@ -54,6 +54,7 @@ class RoutingSample:
     database: str
     question: Question
     words: int
+    scenes: int
     answerable: bool
     strange: bool
     keyword: Pass | None
@@ -140,6 +141,7 @@ def routing_samples(world: World, resolver: HybridResolver, *, without: frozense
             (question.scene or "").casefold(),
             question,
             len(asked.tokens),
+            len(refs),
             question.scene in refs,
             not full.evidence.scene_met.any(),
             Pass(keyword[0].features.values, right(keyword[0].recalled.places), None) if keyword else None,
