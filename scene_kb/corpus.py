@@ -4,7 +4,6 @@ A name is one way of calling a field: its identifier, a title, an alias. Fields,
 all scenes, scene by scene, so that a scene's are one slice.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -151,6 +150,7 @@ class _Builder:
     def __init__(self, index: Index) -> None:
         self._index = index
         self._vocabulary: dict[str, int] = {}
+        self._fields: dict[FieldCard, tuple[list[list[int]], list[int], int]] = {}
 
     def corpus(self) -> Corpus:
         names: list[list[int]] = []
@@ -172,14 +172,13 @@ class _Builder:
             shown = {*card.default_fields, *card.metrics, *card.grain}
             first_called: dict[str, int] = {}
             for field in card.fields:
-                own = [self._distinct((name,)) for name in names_of(field)]
-                own = [each for each in own if each]
+                own, values, kind = self._read(field)
                 field_names.append(list(range(len(names), len(names) + len(own))))
                 name_field += [len(field_names) - 1] * len(own)
                 names += own
-                field_values.append(self._distinct(field.values))
+                field_values.append(values)
                 field_group.append(numbers[field.group])
-                field_kind.append(kind_of(field) | (SHOWN if field.name in shown else 0))
+                field_kind.append(kind | (SHOWN if field.name in shown else 0))
                 called = field.name.rpartition(".")[2].casefold()
                 field_twin.append(first_called.setdefault(called, len(field_names) - 1))
                 field_rows.append(self._index.rows[field_text(field)])
@@ -208,6 +207,13 @@ class _Builder:
             chunk_rows={kind: self._chunk_rows(kind) for kind in CHUNK_KINDS},
             vocabulary=self._vocabulary,
         )
+
+    def _read(self, field: FieldCard) -> tuple[list[list[int]], list[int], int]:
+        """The tokens of its names and values, and its kind; read once for all scenes that share the field."""
+        if field not in self._fields:
+            names = [self._distinct((name,)) for name in names_of(field)]
+            self._fields[field] = [each for each in names if each], self._distinct(field.values), kind_of(field)
+        return self._fields[field]
 
     def _number(self, token: str) -> int:
         return self._vocabulary.setdefault(token, len(self._vocabulary))
@@ -267,9 +273,14 @@ def _document(card: SceneCard) -> Iterator[str]:
         for name in names:
             yield from tokens_of_card(name)
     for field in card.fields:
-        # A token counts once a field: neither a bilingual title nor a list of values makes a field heavier.
-        counted = Counter(token for name in (*names_of(field), *field.values) for token in tokens_of_card(name))
-        yield from counted
+        yield from _field_tokens(field)
+
+
+@lru_cache(maxsize=1 << 17)
+def _field_tokens(field: FieldCard) -> tuple[str, ...]:
+    """Each token once: neither a bilingual title nor a list of values makes a field heavier."""
+    names = (*names_of(field), *field.values)
+    return tuple(dict.fromkeys(token for name in names for token in tokens_of_card(name)))
 
 
 @lru_cache(maxsize=1 << 17)

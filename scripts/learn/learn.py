@@ -300,16 +300,27 @@ def _thresholds(by_kind: Mapping[str, Sequence[Outcome]]) -> dict[str, float]:
 
 
 def _gate(keyword: Sequence[Outcome], likely: NDArray[np.float64], full: Sequence[Outcome]) -> float:
-    """The lowest confidence of the keyword pass from which on skipping the vector costs no more than GATE_COST."""
+    """The lowest confidence of the keyword pass from which on skipping the vector costs no more than GATE_COST of all
+    questions, and of no set more than twice that or two questions: an average must not hide that one catalog pays.
+    """
     by_vector = {(it.sample.world, it.sample.question.id): it.right for it in full}
     lost = np.array([by_vector[it.sample.world, it.sample.question.id] - int(it.right) for it in keyword])
+    worlds_ = np.array([it.sample.world for it in keyword])
+    gate = _cheapest(likely, lost, GATE_COST)
+    for world in np.unique(worlds_):
+        own = worlds_ == world
+        gate = max(gate, _cheapest(likely[own], lost[own], max(2 * GATE_COST, 2 / own.sum())))
+    say(f"gate from {gate}: {(likely >= gate).sum() / len(full):.3f} of the questions need no vector")
+    return gate
+
+
+def _cheapest(likely: NDArray[np.float64], lost: NDArray[np.int64], most: float) -> float:
     order = np.argsort(-likely, kind="stable")
-    cost = np.cumsum(lost[order]) / len(full)
-    last = int(np.append(np.flatnonzero(cost > GATE_COST), len(cost))[0]) - 1
-    if last < 0:
-        return 1.0
-    say(f"gate from {likely[order][last]:.3f}: {(last + 1) / len(full):.3f} of the questions need no vector")
-    return round(float(likely[order][last]), 3)
+    cost = np.cumsum(lost[order]) / len(lost)
+    dear = np.flatnonzero(cost > most)
+    if not len(dear):
+        return 0.0
+    return round(float(likely[order][dear[0]]) + 0.001, 3)
 
 
 def main() -> None:
