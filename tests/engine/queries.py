@@ -25,7 +25,7 @@ GROUPS = (
 COMPARISONS = tuple(f"units_{measure}_{period}" for period in shop.PERIODS for measure in shop.MEASURES)
 MEASURES = (
     *("row_count", *STORED_METRICS, "units_avg", "units_min", "units_max", "units_median", "lines", "customers"),
-    *("first_day", "price", "profit", "margin", "margin_points", "filled", "weight_each"),
+    *("first_day", "price", "profit", "margin", "margin_points", "filled", "weight_each", "density"),
     *("units:sum", "units:avg", "units:median", "units:countDistinct", "cost:avg", "cost:max", "weight:min"),
     *("end:countDistinct", "note:count", "sold_at:max", "年:min"),
     *("units_share", "price_share"),

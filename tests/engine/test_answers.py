@@ -95,6 +95,11 @@ async def test_a_cap_on_bytes_is_said_with_the_bytes(tmp_path: Path) -> None:
     assert answer.snapshot.total_rows == 1_000
 
 
+async def test_the_number_of_rows_is_no_more_than_was_asked_for(tmp_path: Path) -> None:
+    house = open_house(a_table(tmp_path, 1_000, text=["x" * 100] * 1_000), capped(bytes=10_000))
+    assert (await house.ask(("id", "text"), limit=300)).snapshot.total_rows == 300
+
+
 async def test_one_row_larger_than_the_cap_on_bytes_is_whole_and_complete(tmp_path: Path) -> None:
     answer = await open_house(a_table(tmp_path, 1, text=["x" * 50_000]), capped(bytes=10_000)).ask(("text",))
     assert answer.completeness.complete

@@ -246,6 +246,13 @@ async def test_a_principal_without_the_attribute_reads_no_row(shop_as: Any) -> N
     assert (await house.ask(("order",))).page.rows == ()
 
 
+async def test_an_attribute_that_the_field_cannot_hold_reads_no_row_and_no_error(shop_as: Any) -> None:
+    for rule, held in (("年 in principal.held", ("soon", "2026")), ("open in principal.held", ("perhaps", "true"))):
+        house = shop_as(policies(r=on_shop(rows=(rule,))), who("r", held=held))
+        readable = expected(年=2026) if rule.startswith("年") else expected(open=True)
+        assert (await house.ask(("row_count",), group_by=())).page.rows == ((len(readable),),)
+
+
 async def test_an_attribute_is_a_value_whatever_it_holds(shop_as: Any) -> None:
     """Case 41."""
     house = shop_as(policies(r=on_shop(rows=('"end" in principal.names',))), who("r", names=("x' OR '1'='1", "x")))
@@ -291,6 +298,12 @@ async def test_under_a_restriction_an_answer_is_complete_only_where_its_filters_
     answer = await house.ask(("order",), filters)
     assert answer.completeness.complete is complete
     assert restricted(answer) is not complete
+
+
+@pytest.mark.parametrize(("years", "complete"), [([2026], True), ([2025, 2026], False), ([2024], False)])
+async def test_asking_for_more_than_may_be_read_is_incomplete(shop_as: Any, years: list[int], complete: bool) -> None:
+    house = shop_as(policies(r=on_shop(rows=("年 in (2025, 2026)", "年 = 2026"))), who("r"))
+    assert (await house.ask(("order",), {"年": years})).completeness.complete is complete
 
 
 async def test_a_boundary_is_the_callers_world_and_restricts_nothing(shop_as: Any) -> None:

@@ -185,6 +185,7 @@ async def test_what_has_no_finite_value_is_null_and_explained_and_never_on_top(t
         ({"day": {"gte": "昨天和前天"}}, "ambiguous"),
         ({"day": []}, "emptyList"),
         ({"day": 20261129.5}, "notADate"),
+        ({"day": "yesterday or 42"}, "notADate"),
         ({"or": [{"day": "昨天"}]}, "timeNotPlain"),
         ({"年": "twenty-twenty-six-ish"}, "notANumber"),
         ({"年": 2026.5}, "notANumber"),
