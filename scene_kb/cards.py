@@ -1,6 +1,7 @@
 """From a scene and its dataset to the card that ranking reads: every text, in every language it is written in."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from engine.dataset import Dataset, Field, Words
 from scene_kb.models import FieldCard, Scene, SceneCard, Synonyms
@@ -28,6 +29,16 @@ def card_of(scene: Scene, dataset: Dataset, synonyms: Synonyms) -> SceneCard:
         grain=scene.grain,
         filters=tuple(parameter.name for parameter in scene.parameters),
     )
+
+
+def shown_card(card: SceneCard) -> SceneCard:
+    """The card with the fields that the scene shows by itself. What all scenes of a wide table share tells none apart.
+
+    A card that shows nothing by itself (a schema that nobody curated) stays as it is.
+    """
+    shown = {*card.grain, *card.metrics, *card.default_fields, *card.filters}
+    shown.update(name for combination in card.combinations for name in combination)
+    return replace(card, fields=tuple(field for field in card.fields if field.name in shown)) if shown else card
 
 
 def _field_card(scene: Scene, dataset: Dataset, field: Field, meanings: "_Meanings") -> FieldCard:

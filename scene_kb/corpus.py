@@ -20,7 +20,7 @@ CHUNK_KINDS = ("purpose", "question", "parameters", "group")
 """Kinds whose vectors stand for the scene as a whole; fields have theirs apart."""
 
 
-IDENTIFIER, NAMING, TIME, NUMBER, SHOWN = 1, 2, 4, 8, 16
+IDENTIFIER, NAMING, TIME, NUMBER, SHOWN, MEASURED = 1, 2, 4, 8, 16, 32
 """What a field is by its name, type and place in the scene; bits, because a field may be several."""
 
 _IDENTIFIER_WORDS = frozenset(
@@ -178,7 +178,8 @@ class _Builder:
                 names += own
                 field_values.append(values)
                 field_group.append(numbers[field.group])
-                field_kind.append(kind | (SHOWN if field.name in shown else 0))
+                measured = MEASURED if field.name in card.metrics else 0
+                field_kind.append(kind | (SHOWN if field.name in shown else 0) | measured)
                 called = field.name.rpartition(".")[2].casefold()
                 field_twin.append(first_called.setdefault(called, len(field_names) - 1))
                 field_rows.append(self._index.rows[field_text(field)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scene_kb.corpus import CHUNK_KINDS, SHOWN
+from scene_kb.corpus import CHUNK_KINDS, MEASURED, SHOWN
 from scene_kb.evidence import Evidence, highest_by
 from scene_kb.recall import Floats, Recalled, Terms, View, field_cosines, weighted
 
@@ -26,6 +26,7 @@ KEYWORD_FEATURES = (
     "covered_groups",  # ... in the best two groups
     "about",  # ... in title, purposes and questions
     "shown",  # ... in names of what the scene shows by itself: grain, metrics, default fields
+    "metrics",  # ... in names of its metrics
     "value",  # ... in legal values
     "best_field",  # the best covered field
     "next_fields",  # the mean of the three best
@@ -77,6 +78,7 @@ def keyword_features(
     names = recalled.names[recalled.places]
     by_field = weighted(weights, evidence.field_joint)
     fields, groups = evidence.field_lists, evidence.group_lists
+    measured = (view.corpus.field_kind[evidence.fields] & MEASURED > 0).astype(np.float32)
     shown = (view.corpus.field_kind[evidence.fields] & SHOWN > 0).astype(np.float32)
     group_joint = highest_by(evidence.field_joint, evidence.field_group, evidence.group_met.shape[1])
     columns = {
@@ -93,6 +95,7 @@ def keyword_features(
         "covered_groups": _best_two_groups(weights, evidence),
         "about": weighted(weights, evidence.about_met),
         "shown": weighted(weights, fields.highest(evidence.field_joint * shown)),
+        "metrics": weighted(weights, fields.highest(evidence.field_joint * measured)),
         "value": weighted(weights, fields.highest(evidence.field_value)),
         "best_field": fields.highest(by_field),
         "next_fields": _mean_of_best(by_field, evidence, 3),

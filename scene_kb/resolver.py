@@ -3,13 +3,14 @@
 import copy
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 from cachetools import LRUCache
 
 from scene_kb.asked import Asked, read
+from scene_kb.cards import shown_card
 from scene_kb.corpus import Ints, corpus_of
 from scene_kb.decide import Decision, Standing, decide, standing
 from scene_kb.embedders.base import Embedder
@@ -66,19 +67,40 @@ class Passed:
     stand: Standing
 
 
+class Views:
+    """One index's corpus, and its statistics over each set of visible scenes, made once."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._corpus = corpus_of(index)
+        self._meanings = Meanings(self._corpus.vocabulary)
+        self._numbers: Mapping[str, int] = {card.ref: number for number, card in enumerate(index.cards)}
+        self._made: LRUCache[frozenset[str], View] = LRUCache(_VIEWS)
+        self._making = threading.Lock()
+
+    def over(self, visible: frozenset[str]) -> View:
+        with self._making:
+            if visible not in self._made:
+                numbers = sorted(self._numbers[ref] for ref in visible if ref in self._numbers)
+                self._made[visible] = View(self._index, self._corpus, self._meanings, np.asarray(numbers, np.int32))
+            return self._made[visible]
+
+    def number(self, ref: str) -> int:
+        return self._numbers[ref]
+
+
 class HybridResolver:
     """Keywords and late interaction first; the query's vector only where they do not decide."""
 
     def __init__(self, index: Index, embedder: Embedder, *, weights: Weights | None = None) -> None:
         """Raises StaleIndex where the index was made by another embedder."""
         index.require(digest=index.digest, embedder=embedder.name)
-        self._index = index
         self.embedder = embedder
         self._weights = weights or learned_weights()
-        self._corpus = corpus_of(index)
-        self._meanings = Meanings(self._corpus.vocabulary)
-        self._numbers: Mapping[str, int] = {card.ref: number for number, card in enumerate(index.cards)}
-        self._views: LRUCache[frozenset[str], View] = LRUCache(_VIEWS)
+        shown = tuple(map(shown_card, index.cards))
+        self._every_field = Views(index)
+        # Scenes over one wide table share its fields: they are told apart by what each shows.
+        self._shown_fields = Views(replace(index, cards=shown)) if shown != index.cards else self._every_field
         self._vectors: LRUCache[str, Floats] = LRUCache(_QUERY_VECTORS)
         self._caches = threading.Lock()
 
@@ -91,10 +113,13 @@ class HybridResolver:
     def match(self, query: str, *, visible: frozenset[str], dimensions: frozenset[str] = frozenset()) -> Match:
         view = self.view(visible)
         asked = read(query)
+        terms = terms_of(view, asked)
+        if not len(terms.words):  # perhaps a field that no scene shows by itself
+            view = self._every_field.over(visible)
+            terms = terms_of(view, asked)
         allowed = self._allowed(view, dimensions)
         if not len(allowed) or not asked.tokens:
             return Match("no_match", (), decisive=False, embedded=False)
-        terms = terms_of(view, asked)
         passed = self.keyword_pass(view, asked, terms, allowed)
         if passed is not None and passed[1] >= self._weights.thresholds.gate:
             stage, embedded = self._weights.keyword, False
@@ -111,14 +136,14 @@ class HybridResolver:
     ) -> tuple[RankedField, ...]:
         if ref not in visible:
             raise KeyError(ref)
-        view = self.view(visible)
+        view = self._every_field.over(visible)
         asked = read(task)
         # Measured on BIRD: with the vector two fields in three of the needed ones are among the first eight, without it
         # one in ten fewer; the vector is mostly there since the scene was found.
         vector = self.vector(view, asked) if asked.tokens else None
         return rank_fields(
             view,
-            self._numbers[ref],
+            self._every_field.number(ref),
             asked,
             terms_of(view, asked),
             permitted=permitted,
@@ -127,12 +152,8 @@ class HybridResolver:
         )
 
     def view(self, visible: frozenset[str]) -> View:
-        """The statistics over these scenes, made once."""
-        with self._caches:
-            if visible not in self._views:
-                numbers = sorted(self._numbers[ref] for ref in visible if ref in self._numbers)
-                self._views[visible] = View(self._index, self._corpus, self._meanings, np.asarray(numbers, np.int32))
-            return self._views[visible]
+        """What routing looks at."""
+        return self._shown_fields.over(visible)
 
     def vector(self, view: View, asked: Asked) -> Floats:
         """The query's unit vector. Raises EmbedderUnavailable."""
@@ -184,7 +205,7 @@ class HybridResolver:
             [
                 place
                 for place, scene in enumerate(view.scenes)
-                if not wanted or wanted & {name.casefold() for name in self._index.cards[scene].dimensions}
+                if not wanted or wanted & {name.casefold() for name in view.index.cards[scene].dimensions}
             ],
             np.int32,
         )
@@ -193,7 +214,7 @@ class HybridResolver:
         self, view: View, asked: Asked, terms: Terms, recalled: Recalled, evidence: Evidence
     ) -> Features:
         hits = self._dimension_hits(view, asked, evidence)
-        return keyword_features(view, terms, recalled, evidence, hits, self._excluded(asked, evidence))
+        return keyword_features(view, terms, recalled, evidence, hits, self._excluded(view, asked, evidence))
 
     def _dimension_hits(self, view: View, asked: Asked, evidence: Evidence) -> DimensionHits:
         words = set(asked.tokens)
@@ -202,17 +223,17 @@ class HybridResolver:
         spare = np.zeros(len(evidence.scenes), np.float32)
         if named:
             for place, scene in enumerate(evidence.scenes):
-                own = set(self._index.cards[scene].dimensions)
+                own = set(view.index.cards[scene].dimensions)
                 agreement[place] = len(own & named) / len(named)
                 spare[place] = len(own - named) / max(len(own), 1)
         return DimensionHits(agreement, spare)
 
-    def _excluded(self, asked: Asked, evidence: Evidence) -> Floats:
-        vocabulary = self._corpus.vocabulary
+    def _excluded(self, view: View, asked: Asked, evidence: Evidence) -> Floats:
+        vocabulary = view.corpus.vocabulary
         excluded = [vocabulary[token] for token in asked.excluded if token in vocabulary]
         if not excluded:
             return np.zeros(len(evidence.scenes), np.float32)
-        about = self._corpus.about_tokens.take(evidence.scenes)
+        about = view.corpus.about_tokens.take(evidence.scenes)
         hit = np.isin(about.items, excluded).astype(np.float32)
         return about.highest(hit)
 
@@ -220,7 +241,7 @@ class HybridResolver:
         named = seen.features.names
         return tuple(
             Candidate(
-                ref=self._index.cards[seen.evidence.scenes[place]].ref,
+                ref=view.index.cards[seen.evidence.scenes[place]].ref,
                 confidence=round(confidence, 4),
                 why=reasons_for(view, seen.evidence, terms, place) if rank < _EXPLAINED else (),
                 scores=dict(zip(named, (round(float(value), 4) for value in seen.features.values[place]), strict=True)),
