@@ -119,6 +119,9 @@ class Comparison(Definition):
     """A metric against itself one period earlier, over the same groups.
 
     previous = the earlier value; change = now - earlier; relative = (now - earlier) / |earlier|.
+    Earlier are the rows that fall into the same filters and groups once their time is moved one period on. A day that
+    the later month lacks is left out, unless whole months are compared: before February 28 lies January 28 alone,
+    before all of February all of January.
     """
 
     metric: str

@@ -1,6 +1,7 @@
 """`authorize` turns policies, a dataset and a principal into a Grant. It is the only maker of Grants.
 
-Default deny; a field that any held role denies is denied; roles widen each other otherwise.
+Default deny; a field that any held role denies is denied; roles that are held side by side widen each other otherwise,
+and a role that inherits another narrows its rows.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ def authorize(policies: Policies, dataset: Dataset, principal: Principal) -> Gra
     fields = _computable(dataset, _allowed_fields(dataset, rules))
     if not fields:
         raise UnknownDataset(dataset.api_no)
-    rows = _row_scopes(rules, dataset, principal)
+    rows = _row_scopes(policies, dataset, principal)
     caps = _widest(role.caps for role in held if role.caps is not None)
     return Grant(
         principal_id=principal.id,
@@ -80,12 +81,19 @@ def _needed_for(field: Field, dataset: Dataset) -> Iterable[str]:
         yield dataset.time_column
 
 
-def _row_scopes(rules: list[DatasetRule], dataset: Dataset, principal: Principal) -> tuple[tuple[RowScope, ...], ...]:
-    """One alternative per rule set; a role without row rules reads every row, whatever the others say."""
-    readable = [rule for rule in rules if rule.fields.allow]
-    if any(not rule.rows for rule in readable):
-        return ()
-    return tuple(tuple(_scope(text, dataset, principal) for text in rule.rows) for rule in readable)
+def _row_scopes(policies: Policies, dataset: Dataset, principal: Principal) -> tuple[tuple[RowScope, ...], ...]:
+    """One alternative per role that the principal holds and that opens any field, with all its row rules: its own and
+    the inherited ones, those for this dataset and those for every.
+
+    A role without row rules reads every row, whatever the others say.
+    """
+    by_role = [
+        [rule for name in policies.lineage(role) for rule in _rules_for(policies.roles[name], dataset.api_no)]
+        for role in principal.roles
+    ]
+    opening = [rules for rules in by_role if any(rule.fields.allow for rule in rules)]
+    scopes = [tuple(_scope(text, dataset, principal) for rule in rules for text in rule.rows) for rules in opening]
+    return tuple(scopes) if all(scopes) else ()
 
 
 def _scope(text: RowRuleText, dataset: Dataset, principal: Principal) -> RowScope:

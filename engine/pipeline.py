@@ -6,7 +6,7 @@ authorize ▶ resolve and normalise ▶ route ▶ compile ▶ (snapshot hit, or 
 import hashlib
 import json
 from collections.abc import Hashable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 
 from cachetools import LRUCache
@@ -103,6 +103,7 @@ class Engine:
         binding = Binding(request.owner, digest, plan.grant.fingerprint)
         with _tracer.start_as_current_span("engine.rows") as span:
             snapshot, hit, offset = await self._rows(request, plan, binding, wall)
+            snapshot = _as_seen(snapshot, plan)
             span.set_attributes(_snapshot_facts(snapshot, hit))
         columns, zone = plan.resolved.columns, plan.resolved.dataset.zone
         rows, notes = encode_rows(snapshot.rows.slice(offset, request.bounds.rows), columns, zone=zone)
@@ -153,6 +154,15 @@ class Engine:
             return fresh
 
         return await self.flights.run(key, fetch), False, 0
+
+
+def _as_seen(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """Without what tells of a time column that the caller may not see: it may have been frozen for another."""
+    time_column = plan.resolved.dataset.time_column
+    if time_column is None or time_column in plan.grant.fields:
+        return snapshot
+    empty = None if snapshot.empty is None else replace(snapshot.empty, first=None, last=None)
+    return replace(snapshot, data_as_of=None, empty=empty)
 
 
 def statement_digest(plan: Plan) -> str:

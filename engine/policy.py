@@ -72,6 +72,11 @@ class Caps(Definition):
 
 
 class RolePolicy(Definition):
+    """What a role adds to the roles that it inherits: fields widen, denials and row rules add up.
+
+    Several roles that a principal holds side by side widen each other, but for denials.
+    """
+
     inherits: tuple[str, ...] = ()
     datasets: Mapping[str, DatasetRule] = Setting({}, description="by apiNo; '*' is every dataset")
     scenes: SceneRule = SceneRule()
@@ -95,31 +100,24 @@ class Policies(Definition):
                 place = ("roles", name, "inherits", at)
                 if parent not in self.roles:
                     yield place, f"role '{name}' inherits '{parent}', which is no role; {known}"
-                elif self._reaches(parent, name):
+                elif name in self.lineage(parent):
                     yield place, f"role '{name}' inherits itself; drop this entry"
         for at, name in enumerate(self.local_roles):
             if name not in self.roles:
                 yield ("localRoles", at), f"localRoles names '{name}', which is no role; {known}"
 
-    def _reaches(self, start: str, goal: str) -> bool:
-        """Whether `goal` is `start` or something that it inherits, directly or not."""
-        seen, waiting = set[str](), [start]
+    def lineage(self, role: str) -> tuple[str, ...]:
+        """The role and all that it inherits, directly or not, each once. Nothing for a name that is no role."""
+        names: dict[str, None] = {}
+        waiting = [role]
         while waiting:
-            name = waiting.pop()
-            if name == goal:
-                return True
-            if name in self.roles and name not in seen:
-                seen.add(name)
+            name = waiting.pop(0)
+            if name in self.roles and name not in names:
+                names[name] = None
                 waiting.extend(self.roles[name].inherits)
-        return False
+        return tuple(names)
 
     def held_by(self, principal: Principal) -> tuple[RolePolicy, ...]:
         """The principal's roles with all that they inherit, each once. Unknown role names grant nothing."""
-        names: dict[str, None] = {}
-        waiting = [name for name in principal.roles if name in self.roles]
-        while waiting:
-            name = waiting.pop(0)
-            if name not in names:
-                names[name] = None
-                waiting.extend(self.roles[name].inherits)
+        names = dict.fromkeys(name for role in principal.roles for name in self.lineage(role))
         return tuple(self.roles[name] for name in names)

@@ -36,8 +36,10 @@ def shifted_back(value: Scalar, period: Period) -> Scalar:
     return datetime.combine(first, time(), first.tzinfo) if isinstance(first, datetime) else first
 
 
-def column_ref(field: Field) -> exp.Column:
-    return exp.column(field.source_column, table=TABLE, quoted=True)
+def column_ref(field: Field) -> exp.Expr:
+    """The field's stored column. A naive time that is declared as a moment is a moment of UTC, the session's zone."""
+    column = exp.column(field.source_column, table=TABLE, quoted=True)
+    return exp.cast(column, exp.DataType.Type.TIMESTAMPTZ) if field.type == "timestamptz" else column
 
 
 def conjunction(clauses: Sequence[exp.Expr]) -> exp.Expr:

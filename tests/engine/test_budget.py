@@ -36,6 +36,18 @@ def test_a_page_ends_at_its_rows_and_says_where_the_next_begins() -> None:
     assert (len(page.rows), page.next_offset) == (4, 24)
 
 
+def test_a_page_ends_where_its_tokens_are_spent() -> None:
+    page = page_of([(index, index) for index in range(1_000)], PageBounds(rows=1_000, tokens=200))
+    assert 20 < len(page.rows) < 100
+    assert len(O200K.encode(text_of(page))) <= 220
+
+
+def test_a_page_ends_where_its_bytes_are_spent() -> None:
+    page = page_of([("x" * 8,)] * 1_000, PageBounds(rows=1_000, bytes=1_000))
+    assert len(page.rows) == 76
+    assert len(text_of(page)) == 989
+
+
 def test_the_last_page_has_no_next() -> None:
     assert page_of([(1,), (2,)], WIDE, offset=8, total=10).next_offset is None
 

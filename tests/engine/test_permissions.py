@@ -224,9 +224,13 @@ async def test_row_rules_stand_beneath_what_an_empty_answer_tells(shop_as: Any) 
 
 
 async def test_the_range_of_a_hidden_time_column_is_not_told(shop_as: Any) -> None:
-    house = shop_as(policies(r=on_shop(deny=("day",))), who("r"))
-    found = (await house.ask(("order",), {"note": "nothing is called so"})).snapshot.empty
-    assert (found.first, found.last) == (None, None)
+    """Nor where the same empty answer was frozen for somebody who may see it."""
+    seeing = shop_as(policies(all=on_shop(), r=on_shop(deny=("day",))), who("all"))
+    for house, told in ((seeing, True), (seeing.as_principal(who("r")), False)):
+        answer = await house.ask(("order",), {"note": "nothing is called so"})
+        assert (answer.snapshot.empty.first is not None) is told
+        assert (answer.snapshot.data_as_of is not None) is told
+    assert answer.snapshot_hit
 
 
 async def test_row_rules_stand_beneath_shares_and_earlier_periods(shop_as: Any) -> None:
@@ -264,6 +268,32 @@ async def test_a_role_without_row_rules_reads_every_row(shop_as: Any) -> None:
     rules = policies(narrow=on_shop(rows=("\"group\" = 'A'",)), wide=on_shop())
     answer = await shop_as(rules, who("narrow", "wide")).ask(("row_count",), group_by=())
     assert answer.page.rows == ((len(shop.ROWS),),)
+
+
+async def test_a_role_narrows_the_rows_of_what_it_inherits(shop_as: Any) -> None:
+    rules = policies(
+        clerk=on_shop(),
+        channel_a={**on_shop(rows=("\"group\" = 'A'",)), "inherits": ["clerk"]},
+        open_a={**on_shop(rows=("open = true",)), "inherits": ["channel_a"]},
+    )
+    for roles, readable in (
+        (("clerk",), shop.ROWS),
+        (("channel_a",), expected(group="A")),
+        (("open_a",), expected(group="A", open=True)),
+        (("open_a", "channel_a"), expected(group="A")),
+        (("open_a", "clerk"), shop.ROWS),
+    ):
+        answer = await shop_as(rules, who(*roles)).ask(("row_count",), group_by=())
+        assert answer.page.rows == ((len(readable),),), roles
+
+
+async def test_rules_of_one_role_for_every_dataset_and_for_this_one_hold_together(shop_as: Any) -> None:
+    """A role that may read everything else is not thereby open here."""
+    role = on_shop(rows=("\"group\" = 'A'",))
+    for every, open_too in (({}, {}), ({"rows": [{"rule": "open = true"}]}, {"open": True})):
+        rules = policies(r={"datasets": {"*": every, **role["datasets"]}})
+        answer = await shop_as(rules, who("r")).ask(("row_count",), group_by=())
+        assert answer.page.rows == ((len(expected(group="A", **open_too)),),)
 
 
 async def test_a_role_that_only_denies_opens_no_row(shop_as: Any) -> None:

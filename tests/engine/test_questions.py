@@ -330,6 +330,17 @@ async def test_moments_near_midnight_are_grouped_by_the_local_day(tmp_path: Path
     assert (await house.ask(("at",), {"at": "2026-11-30"})).page.rows == (("2026-11-30T00:00:00+08:00",),)
 
 
+async def test_naive_moments_of_utc_that_are_declared_as_moments_fall_on_their_local_day(tmp_path: Path) -> None:
+    """Case 34, as it was reported: the column has no zone, and the field says that it holds moments."""
+    moments = [datetime(2026, 11, 29, 15, 59, 59), datetime(2026, 11, 29, 16, 0)]
+    fields = [{"name": "at", "role": "dimension", "type": "timestamptz"}]
+    columns = {"at": pa.array(moments, pa.timestamp("us"))}
+    house = open_house(table_of(tmp_path / "t.parquet", fields, columns, time_column="at"))
+    assert (await house.ask(("row_count",), group_by=("at:day",))).page.rows == (("2026-11-29", 1), ("2026-11-30", 1))
+    assert (await house.ask(("at",), {"at": "2026-11-30"})).page.rows == (("2026-11-30T00:00:00+08:00",),)
+    assert (await house.ask(("at:max",), group_by=())).page.rows == (("2026-11-30T00:00:00+08:00",),)
+
+
 async def test_the_hour_that_autumn_repeats_is_two_hours(tmp_path: Path) -> None:
     utc = ZoneInfo("UTC")
     moments = [datetime(2026, 11, 1, hour, 30, tzinfo=utc) for hour in (4, 5, 6, 7)]  # 00:30, 01:30, 01:30 again, 02:30
