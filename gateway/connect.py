@@ -15,8 +15,8 @@ class ClientFile:
     text: str
 
 
-def client_files(catalog: str) -> tuple[ClientFile, ...]:
-    """Claude Desktop, Cursor and VS Code start the gateway themselves; a Python agent does so in ten lines.
+def client_files(catalog: str, query: str) -> tuple[ClientFile, ...]:
+    """Claude Desktop, Cursor and VS Code start the gateway themselves; a Python agent does so and asks `query`.
 
     Formats as documented in November 2026 at modelcontextprotocol.io/quickstart/user, cursor.com/docs/mcp and
     code.visualstudio.com/docs/agents/reference/mcp-configuration.
@@ -28,7 +28,7 @@ def client_files(catalog: str) -> tuple[ClientFile, ...]:
         ClientFile("Claude Desktop", desktop, _json({"mcpServers": {"sanbu": server}})),
         ClientFile("Cursor", ".cursor/mcp.json, or ~/.cursor/mcp.json", _json({"mcpServers": {"sanbu": server}})),
         ClientFile("VS Code", ".vscode/mcp.json", _json({"servers": {"sanbu": {"type": "stdio", **server}}})),
-        ClientFile("Python agent", "agent.py", _AGENT.format(command=command, arguments=arguments)),
+        ClientFile("Python agent", "agent.py", _AGENT.format(command=command, arguments=arguments, query=query)),
     )
 
 
@@ -51,9 +51,10 @@ from mcp import Client, StdioServerParameters
 async def main() -> None:
     server = StdioServerParameters(command={command!r}, args={arguments!r})
     async with Client(server) as client:
-        found = await client.call_tool("intentRecognition", {{"query": "昨天各渠道的消耗"}})
-        session = {{"sessionId": found.structured_content["sessionId"]}}
-        fields = await client.call_tool("fieldSelection", session)
+        found = (await client.call_tool("intentRecognition", {{"query": {query!r}}})).structured_content
+        scene = found.get("scene") or found["alternatives"][0]
+        session = {{"sessionId": found["sessionId"]}}
+        fields = await client.call_tool("fieldSelection", session | {{"sceneId": scene["sceneId"]}})
         names = [field["name"] for field in fields.structured_content["fields"]]
         answer = await client.call_tool("apiCall", session | {{"fields": names}})
         print(answer.structured_content["status"], answer.structured_content["rows"])

@@ -64,6 +64,6 @@ async def _ask_all(names: list[str]) -> bool:
 
 def _show_clients(names: list[str]) -> None:
     out.rule(Text("connect your own client"), align="left")
-    for file in client_files(names[0]):
+    for file in client_files(names[0], next(it.query for it in QUESTIONS if it.catalog == names[0])):
         out.print(Text(f"\n{file.client}: {file.path}", style="bold"))
         out.print(Text(file.text), soft_wrap=True)

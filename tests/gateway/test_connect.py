@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.mark.parametrize("name", ["Claude Desktop", "Cursor", "VS Code"])
 async def test_a_clients_file_starts_a_server_that_answers(name: str, settings: Settings) -> None:
-    file = next(it for it in client_files(settings.catalog) if it.client == name)
+    file = next(it for it in client_files(settings.catalog, "") if it.client == name)
     server = next(iter(next(iter(json.loads(file.text).values())).values()))
     started = StdioServerParameters(command=server["command"], args=server["args"], env=environment(settings))
     async with Client(started) as client:
@@ -26,7 +26,7 @@ async def test_a_clients_file_starts_a_server_that_answers(name: str, settings: 
 
 def test_the_python_agent_runs(settings: Settings, tmp_path: Path) -> None:
     agent = tmp_path / "agent.py"
-    agent.write_text(client_files(settings.catalog)[-1].text)
+    agent.write_text(client_files(settings.catalog, "昨天各渠道的销售额")[-1].text)
     done = subprocess.run(
         [sys.executable, str(agent)],
         env=environment(settings),

@@ -18,7 +18,9 @@ def served(settings: Settings) -> Iterator[httpx.Client]:
 
 
 def test_three_steps_and_a_persons_query_over_json(served: httpx.Client) -> None:
-    found = served.post("/v1/intentRecognition", json={"query": "昨天各渠道的销售额"}).json()
+    found = served.post(
+        "/v1/intentRecognition", json={"query": "昨天各渠道的销售额", "sceneId": "SALES_BY_CHANNEL"}
+    ).json()
     session = {"sessionId": found["sessionId"]}
     assert served.post("/v1/fieldSelection", json=session).json()["status"] == "selected"
     answer = served.post("/v1/apiCall", json=session).json()

@@ -43,7 +43,8 @@ async def test_a_question_is_answered_in_three_steps(transport: str, mode: str, 
 async def test_text_and_structure_say_the_same_with_what_matters_first(mode: str, settings: Settings) -> None:
     """FIELD_CASES 15, 31."""
     async with connected("in-process", mode, settings) as client:
-        result = await client.call_tool("intentRecognition", {"query": "昨天各渠道的销售额"})
+        asked = {"query": "昨天各渠道的销售额", "sceneId": "SALES_BY_CHANNEL"}
+        result = await client.call_tool("intentRecognition", asked)
         [block] = result.content
         assert block.type == "text"
         assert json.loads(block.text) == result.structured_content
