@@ -315,7 +315,7 @@ def called(
         ],
         "rows": [list(row) for row in page.rows],
         "returned": len(page.rows),
-        "totalRows": snapshot.total_rows,
+        **({"totalRows": snapshot.total_rows} if snapshot.total_rows is not None else {}),
         "warnings": [*_defaulted(defaulted or {}, language), *(_warning(note, language) for note in answer.notes)],
     }
     if scene is not None:
