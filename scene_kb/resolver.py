@@ -113,13 +113,13 @@ class HybridResolver:
     def match(self, query: str, *, visible: frozenset[str], dimensions: frozenset[str] = frozenset()) -> Match:
         view = self.view(visible)
         asked = read(query)
+        allowed = self._allowed(view, dimensions)
+        if not len(allowed) or not asked.tokens:
+            return Match("no_match", (), decisive=False, embedded=False)
         terms = terms_of(view, asked)
         if not len(terms.words):  # perhaps a field that no scene shows by itself
             view = self._every_field.over(visible)
             terms = terms_of(view, asked)
-        allowed = self._allowed(view, dimensions)
-        if not len(allowed) or not asked.tokens:
-            return Match("no_match", (), decisive=False, embedded=False)
         passed = self.keyword_pass(view, asked, terms, allowed)
         if passed is not None and passed[1] >= self._weights.thresholds.gate:
             stage, embedded = self._weights.keyword, False
@@ -129,7 +129,7 @@ class HybridResolver:
             seen = self.full_pass(view, asked, terms, allowed, self.vector(view, asked))
         strange = _shares_language(view, asked) and not seen.evidence.scene_met.any()
         decision = decide(seen.stand, stage, self._weights.thresholds, strange=strange)
-        return Match(decision.verdict, self._candidates(view, terms, seen, decision), decision.decisive, embedded)
+        return Match(decision.verdict, self._candidates(visible, asked, seen, decision), decision.decisive, embedded)
 
     def rank_fields(
         self, task: str, ref: str, *, visible: frozenset[str], permitted: Collection[str]
@@ -237,18 +237,24 @@ class HybridResolver:
         hit = np.isin(about.items, excluded).astype(np.float32)
         return about.highest(hit)
 
-    def _candidates(self, view: View, terms: Terms, seen: Passed, decision: Decision) -> tuple[Candidate, ...]:
+    def _candidates(
+        self, visible: frozenset[str], asked: Asked, seen: Passed, decision: Decision
+    ) -> tuple[Candidate, ...]:
         named = seen.features.names
+        places = decision.order[:_ANSWERS]
+        scenes = seen.evidence.scenes[list(places)]
+        # Whether or not a field helped to tell the scenes apart, that the query names it is worth saying.
+        view = self._every_field.over(visible)
+        terms = terms_of(view, asked)
+        evidence = evidence_of(view, terms, scenes[:_EXPLAINED])
         return tuple(
             Candidate(
-                ref=view.index.cards[seen.evidence.scenes[place]].ref,
-                confidence=round(confidence, 4),
-                why=reasons_for(view, seen.evidence, terms, place) if rank < _EXPLAINED else (),
+                ref=view.index.cards[scenes[rank]].ref,
+                confidence=round(decision.confidences[rank], 4),
+                why=reasons_for(view, evidence, terms, rank) if rank < _EXPLAINED else (),
                 scores=dict(zip(named, (round(float(value), 4) for value in seen.features.values[place]), strict=True)),
             )
-            for rank, (place, confidence) in enumerate(
-                list(zip(decision.order, decision.confidences, strict=True))[:_ANSWERS]
-            )
+            for rank, place in enumerate(places)
         )
 
 
