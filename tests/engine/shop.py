@@ -92,7 +92,7 @@ FIELDS: tuple[dict[str, Any], ...] = (
     _metric("margin", "float64", expression='profit / "销售额(元)"'),
     _metric("margin_points", "float64", expression="abs(margin) * 100"),
     _metric("filled", "float64", expression="coalesce(margin, 0) + nullif(units, 0) / lines"),
-    _metric("density", "float64", expression="(weight / units) / (units / lines) - 1 / lines"),
+    _metric("density", "float64", expression="coalesce(weight / units, -1) / (lines / 2)"),
     _metric("weight_each", "decimal(18,4)", expression="weight / units"),
     _metric("hidden_margin", "float64", expression="hidden_cost / units"),
     *(

@@ -236,7 +236,7 @@ async def test_a_statement_is_stopped_when_its_time_is_up(backend: Backend, ask:
     started = time.monotonic()
     with pytest.raises(TimeBudgetExceeded) as caught:
         await backend.fetch(SLOW[backend.dialect], {}, timeout_s=budget_s)
-    assert time.monotonic() - started < budget_s * 1.1 + 0.1
+    assert time.monotonic() - started < budget_s * 1.1 + 0.25  # a busy machine wakes late
     assert caught.value.budget_ms == 1000
     assert caught.value.suggested_ms > 1000
     assert await ask("SELECT count(*) FROM {t}") == [(4,)]
@@ -284,7 +284,7 @@ async def test_the_time_spent_waiting_is_part_of_the_budget(backend: Backend, as
         started = time.monotonic()
         with pytest.raises((TimeBudgetExceeded, Busy)):
             await backend.fetch(SLOW[backend.dialect], {}, timeout_s=0.8)
-        assert time.monotonic() - started < 0.8 * 1.1 + 0.1
+        assert time.monotonic() - started < 0.8 * 1.1 + 0.25
 
 
 async def _ignoring_errors(backend: Backend, timeout_s: float) -> None:

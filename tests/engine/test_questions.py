@@ -441,6 +441,14 @@ async def test_a_single_float_is_found_by_what_it_is_called(tmp_path: Path) -> N
     assert (await house.ask(("x",), {"x": 0.1})).page.rows == ((0.1,),)
 
 
+async def test_a_division_by_zero_inside_another_division_is_null(house: House) -> None:
+    """density is coalesce(weight / units, -1) / (lines / 2): without units, -2."""
+    answer = await house.ask(
+        ("weight", "units", "density"), {"units": 0, "weight": {"gt": 0}}, group_by=("order", "line")
+    )
+    assert {row[-1] for row in answer.page.rows} == {-2.0}
+
+
 async def test_metrics_multiplied_with_each_other_do_not_overflow(tmp_path: Path) -> None:
     fields = [
         {"name": "id", "role": "dimension", "type": "int64"},
