@@ -12,6 +12,8 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import partial
+from operator import itemgetter
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -44,10 +46,10 @@ class Oracle:
     def _raw_rows(self, asked: Mapping[str, Any], readable: Sequence[Row]) -> list[tuple[Any, ...]]:
         rows = [row for row in readable if self._matches(row, asked["filters"])]
         for name in reversed(self.key):
-            rows = _sorted(rows, lambda row, name=name: row[name], descending=False)
+            rows = _sorted(rows, itemgetter(name), descending=False)
         for text in reversed(asked["order_by"]):
             label = text.removeprefix("-")
-            rows = _sorted(rows, lambda row, label=label: self._cell(row, label), descending=text.startswith("-"))
+            rows = _sorted(rows, partial(self._cell, label=label), descending=text.startswith("-"))
         return [tuple(self._cell(row, label) for label in asked["fields"]) for row in rows[: asked.get("limit")]]
 
     def _cell(self, row: Row, label: str, period: str | None = None) -> Any:
@@ -105,10 +107,10 @@ class Oracle:
         self._fill_shares(results, [label for label in needed if self._is_share(label)], groups, now)
         results = [cells for cells in results if all(self._has(cells, name, wanted) for name, wanted in having.items())]
         for label in reversed(groups):
-            results = _sorted(results, lambda cells, label=label: cells[label], descending=False)
+            results = _sorted(results, itemgetter(label), descending=False)
         for text in reversed(asked["order_by"]):
             label = text.removeprefix("-")
-            results = _sorted(results, lambda cells, label=label: cells[label], descending=text.startswith("-"))
+            results = _sorted(results, itemgetter(label), descending=text.startswith("-"))
         if per_group := asked.get("limit_per_group"):
             results = _top_of_each(results, lambda cells: tuple(cells[label] for label in groups[:-1]), per_group)
         labels = list(dict.fromkeys([*groups, *asked["fields"]]))

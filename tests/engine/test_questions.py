@@ -390,7 +390,7 @@ def daily(folder: Path) -> House:
     """One row a day; each day sells its own ordinal number."""
     first = date(2025, 1, 1).toordinal()
     days = [date.fromordinal(number) for number in range(first, first + 730)]
-    fields = [
+    fields: list[dict[str, Any]] = [
         {"name": "day", "role": "dimension", "type": "date"},
         {"name": "units", "role": "metric", "type": "int64", "aggregation": "sum"},
         {
