@@ -130,7 +130,10 @@ class Comparison(Definition):
 
 
 class Share(Definition):
-    """A group's part of the metric's total: over all rows of the result, or within groups of some dimensions."""
+    """A group's part of the metric's total over all groups, or over those that share some dimensions.
+
+    The total is of all groups before a filter on groups or a limit takes any away.
+    """
 
     metric: str
     within: tuple[str, ...] = ()

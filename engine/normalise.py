@@ -5,6 +5,7 @@ A changed value leaves a Note; an ambiguous or impossible one is an error or a m
 
 import sys
 from collections.abc import Sequence
+from datetime import time
 from decimal import Decimal
 
 from engine.dataset import Field, LegalValue
@@ -53,7 +54,9 @@ def _values(field: Field, operator: Operator, raw: object, legal: Sequence[Legal
     given = list(raw) if isinstance(raw, list | tuple) else [raw]
     if not given:
         raise _fault(field, raw, "emptyList")
-    if operator in _ORDERED_OPERATORS and (legal or field.type in ("boolean", "binary", "json")):
+    if field.type in ("binary", "json"):
+        raise _fault(field, operator, "operatorForType", "isNull")
+    if operator in _ORDERED_OPERATORS and (legal or field.type == "boolean"):
         raise _fault(field, operator, "operatorForType", "eq", "in")
     if operator == "between" and len(given) != 2:
         raise _fault(field, raw, "badShape", "[low, high]")
@@ -83,6 +86,8 @@ def _value(field: Field, item: object, legal: Sequence[LegalValue]) -> Scalar:
         return _boolean(field, item)
     if field.numeric:
         return _number(field, item)
+    if field.type == "time":
+        return _time_of_day(field, item)
     if not isinstance(item, str):
         if isinstance(item, int) and not isinstance(item, bool) and field.type == "string":
             return str(item)
@@ -109,6 +114,13 @@ def _boolean(field: Field, item: object) -> bool:
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
     raise _fault(field, item, "notABoolean", "true", "false")
+
+
+def _time_of_day(field: Field, item: object) -> str:
+    try:
+        return time.fromisoformat(str(item)).isoformat()
+    except ValueError as error:
+        raise _fault(field, item, "notADate", "10:30:00") from error
 
 
 def _number(field: Field, item: object) -> Scalar:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -433,6 +433,26 @@ async def test_an_average_of_whole_numbers_is_not_rounded(house: House) -> None:
     values = [row["units"] for row in shop.ROWS if row["units"] is not None]
     answer = await house.ask(("units_avg", "units_median"), {"units_avg": {"lt": 2.5}}, group_by=())
     assert answer.page.rows[0][0] == pytest.approx(sum(values) / len(values))
+
+
+async def test_times_of_day_are_read_and_structures_are_only_asked_whether_they_are_there(tmp_path: Path) -> None:
+    kinds = {"id": "int64", "at": "time", "blob": "binary", "nested": "json"}
+    columns = {
+        "id": pa.array([1, 2]),
+        "at": pa.array([time(10, 30), time(23, 59)], pa.time64("us")),
+        "blob": pa.array([b"x", None], pa.binary()),
+        "nested": pa.array([[1, 2], None]),
+    }
+    fields: list[dict[str, Any]] = [{"name": name, "role": "dimension", "type": kind} for name, kind in kinds.items()]
+    house = open_house(table_of(tmp_path / "t.parquet", fields, columns))
+    assert (await house.ask(("id",), {"at": "10:30"})).page.rows == (("1",),)
+    assert (await house.ask(("id",), {"at": {"gte": "10:30:00.000001"}})).page.rows == (("2",),)
+    assert (await house.ask(("id", "nested"), {"blob": {"isNull": False}})).page.rows == (("1", [1, 2]),)
+    refused = {"at": ("25:99", "notADate"), "blob": ("x", "operatorForType"), "nested": (["x"], "operatorForType")}
+    for name, (value, fault) in refused.items():
+        with pytest.raises(InvalidParameter) as caught:
+            await house.ask(("id",), {name: value})
+        assert caught.value.fault == fault
 
 
 async def test_a_single_float_is_found_by_what_it_is_called(tmp_path: Path) -> None:
