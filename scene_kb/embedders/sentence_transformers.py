@@ -21,13 +21,14 @@ class SentenceTransformers:
         try:
             from sentence_transformers import SentenceTransformer
 
-            self._model: Any = SentenceTransformer(self._model_name, device="cpu")
+            model: Any = SentenceTransformer(self._model_name, device="cpu")
         except ImportError as error:
             raise EmbedderUnavailable(setting, str(error), "pip install 'sanbu[transformers]'") from error
         except (OSError, ValueError) as error:
             raise EmbedderUnavailable(setting, f"no model '{self._model_name}'", "a model's name or folder") from error
-        self.dimension = int(self._model.get_sentence_embedding_dimension())
+        self._model = model
         self._prompts = {"query": "query: ", "document": "passage: "} if "e5" in self._model_name.lower() else {}
+        self.dimension = len(model.encode("a text"))
 
     @property
     def name(self) -> str:
