@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from engine.dataset import Field
 from engine.errors import Fault, InvalidParameter
 from engine.query import Canonical, Clock, Condition, Note, Operator
-from engine.timespan import ImpossibleDate, Span, span_of, spans_in
+from engine.times.spans import ImpossibleDate, Span, span_of, spans_in
 
 
 def canonical_time(field: Field, operator: Operator, raw: object, *, clock: Clock) -> Canonical:

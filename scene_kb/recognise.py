@@ -11,7 +11,7 @@ from engine.errors import InvalidParameter
 from engine.folding import fold
 from engine.query import Clock
 from engine.timefilter import spoken_span
-from engine.timespan import ImpossibleDate, Span, spans_in
+from engine.times.spans import ImpossibleDate, Span, spans_in
 from scene_kb import asked
 
 _LIMIT = re.compile(

@@ -4,8 +4,8 @@ Days, Moments      placed: a run of whole days; a stretch of the clock
 Part, TimeOfDay    not yet placed: a part of some larger period (November of some year); a time of some day
 SameAgo            refers to another expression of the sentence (去年同期)
 
-Knows no language. Arithmetic that leaves the calendar raises ValueError or OverflowError; `timespan` gives both their
-one meaning, ImpossibleDate.
+Knows no language. Arithmetic that leaves the calendar raises ValueError or OverflowError; `spans` gives both their one
+meaning, ImpossibleDate.
 """
 
 import re

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from engine.numerals import ENGLISH_NUMBERS, number_of
-from engine.timeparts import (
+from engine.times.parts import (
     Anchor,
     Days,
     Moments,

@@ -9,7 +9,8 @@ from datetime import date, timedelta
 from typing import Final
 
 from engine.numerals import number_of
-from engine.timeparts import (
+from engine.times.digits import NO_PICTURE
+from engine.times.parts import (
     Anchor,
     Days,
     Moments,
@@ -40,7 +41,6 @@ from engine.timeparts import (
     weekday_of,
     weekend_of,
 )
-from engine.timespan_digits import NO_PICTURE
 
 _DAYS: Final[Mapping[str, int]] = {"大前": -3, "前": -2, "昨": -1, "今": 0, "明": 1, "后": 2, "大后": 3}
 _YEARS: Final[Mapping[str, int]] = {"大前": -3, "前": -2, "去": -1, "今": 0, "明": 1, "后": 2}

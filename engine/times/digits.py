@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Final
 
-from engine.timeparts import (
+from engine.times.parts import (
     Anchor,
     Days,
     Moments,

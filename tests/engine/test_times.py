@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.dataset import WeekStart
-from engine.timespan import ImpossibleDate, Span, span_of, spans_in
+from engine.times.spans import ImpossibleDate, Span, span_of, spans_in
 
 _CASES = Path(__file__).parent / "cases"
 _LABELLED: list[dict[str, Any]] = [json.loads(line) for line in (_CASES / "timespans.jsonl").read_text().splitlines()]

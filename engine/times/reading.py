@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engine.timeparts import Anchor, Days, Part, Piece, Placed, Rule, SameAgo, TimeOfDay
-from engine.timeplacing import Phrase, Said, before_subject, meaning_of, said_by, until_now
-from engine.timespan_digits import DIGITS
-from engine.timespan_en import EN
-from engine.timespan_zh import ZH
+from engine.times.chinese import ZH
+from engine.times.digits import DIGITS
+from engine.times.english import EN
+from engine.times.parts import Anchor, Days, Part, Piece, Placed, Rule, SameAgo, TimeOfDay
+from engine.times.placing import Phrase, Said, before_subject, meaning_of, said_by, until_now
 
 _HAN = re.compile(r"[㐀-鿿]")
 _LATIN = re.compile(r"[a-z]")

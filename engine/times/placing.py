@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
-from engine.timeparts import (
+from engine.times.parts import (
     Anchor,
     Days,
     Moments,

@@ -1,8 +1,8 @@
 """Dates and times as people say them, Chinese or English, to half-open spans: 昨天, 近7天, 11月1日到5日, last week, Q3.
 
-This is the door: it folds the text, and turns what `timereading` makes of it into spans that refer to the input. The
-vocabulary stands in three tables (`timespan_zh`, `timespan_en`, `timespan_digits`), the calendar in `timeparts`, what
-an expression means beside others in `timeplacing`. Pure: "now" is an argument.
+This is the door: it folds the text, and turns what `reading` makes of it into spans that refer to the input. The
+vocabulary stands in three tables (`chinese`, `english`, `digits`), the calendar in `parts`, what an expression means
+beside others in `placing`. Pure: "now" is an argument.
 """
 
 import re
@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from engine.dataset import WeekStart
 from engine.folding import fold
-from engine.timeparts import Anchor, Days, end_of, start_of
-from engine.timereading import Impossible, Reading, readings
+from engine.times.parts import Anchor, Days, end_of, start_of
+from engine.times.reading import Impossible, Reading, readings
 
 # What may stand around a time expression that is a whole value: "in 2025", 11月期间.
 _AROUND = re.compile(r"(?:(?:in|on|for|during|over|the|于|在)\s*)*(?:的|期间|内|当天|当日|全天)*[.。]?")
