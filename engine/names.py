@@ -9,7 +9,7 @@ from engine.errors import Fault, InvalidParameter, UnknownField
 from engine.folding import fold, nearest
 from engine.query import Column, DataQuery, Grain, Grant, Note
 
-_GRAINS: tuple[Grain, ...] = get_args(Grain)
+GRAINS: tuple[Grain, ...] = get_args(Grain)
 _AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 
 
@@ -69,16 +69,16 @@ class Names:
         return self._suffixed(field, suffix, text, argument)
 
     def _suffixed(self, field: Field, suffix: str, text: str, argument: str) -> Column:
-        if field.temporal and suffix in _GRAINS:
+        if field.temporal and suffix in GRAINS:
             if suffix == "hour" and field.type == "date":
                 raise InvalidParameter(
-                    argument, text, "badGrain", tuple(f"{field.name}:{grain}" for grain in _GRAINS[1:])
+                    argument, text, "badGrain", tuple(f"{field.name}:{grain}" for grain in GRAINS[1:])
                 )
             return Column(f"{field.name}:{suffix}", field, grain=suffix)
         legal = aggregations(field)
         if suffix not in legal:
             fault: Fault = "badGrain" if field.temporal else "badAggregation"
-            expected = _GRAINS if field.temporal else legal
+            expected = GRAINS if field.temporal else legal
             raise InvalidParameter(argument, text, fault, tuple(f"{field.name}:{it}" for it in expected))
         return Column(f"{field.name}:{suffix}", field, aggregation=suffix)
 

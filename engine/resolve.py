@@ -45,6 +45,8 @@ def resolve(query: DataQuery, dataset: Dataset, grant: Grant, *, clock: Clock) -
 def _columns(query: DataQuery, names: Names) -> tuple[bool, tuple[Column, ...]]:
     asked = [names.column(text, "fields") for text in query.fields]
     wanted = query.group_by
+    if wanted is None:
+        asked = [_at_grain(column, query.grain, names) for column in asked]
     if wanted is None and query.grain and not any(column.groups for column in asked):
         wanted = query.grain
     groups = [names.column(text, "groupBy") for text in wanted or ()]
@@ -61,6 +63,12 @@ def _columns(query: DataQuery, names: Names) -> tuple[bool, tuple[Column, ...]]:
     if not unique:
         raise InvalidParameter("fields", list(query.fields), "emptyList")
     return grouped, tuple(unique.values())
+
+
+def _at_grain(column: Column, grain: tuple[str, ...], names: Names) -> Column:
+    """A time column asked for by its bare name is meant as the query's own grain has it: `date` as `date:week`."""
+    coarser = next((text for text in grain if text.startswith(f"{column.label}:") and text not in names.visible), None)
+    return names.column(coarser, "fields") if coarser and column.groups else column
 
 
 def _needs_groups(column: Column) -> bool:

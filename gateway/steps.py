@@ -163,7 +163,7 @@ class Steps:
         permitted = permitted_fields(scene, self.catalog, self._grant(scene, caller))
         self._refuse_unknown(scene, permitted, include=include, exclude=exclude)
         card, dataset = self.cards[scene.ref], self.catalog.dataset_of(scene)
-        groups = {*scene.grain, *asked_groups(card, task), *include}
+        groups = {*scene.grain_fields, *asked_groups(card, task), *include}
         offered = frozenset(name for name in permitted if name in include or _computable(dataset.by_name[name], groups))
         # A pinned version may not be the one that is found; its own statistics count all the same.
         visible = frozenset({scene.ref, *self._visible(caller)})

@@ -26,7 +26,7 @@ def card_of(scene: Scene, dataset: Dataset, synonyms: Synonyms) -> SceneCard:
         metrics=scene.metrics,
         default_fields=scene.fields.default,
         combinations=tuple(combination.fields for combination in scene.combinations),
-        grain=scene.grain,
+        grain=scene.grain_fields,
         filters=tuple(parameter.name for parameter in scene.parameters),
     )
 

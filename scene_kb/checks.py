@@ -100,12 +100,22 @@ def _scene_misfits(scene: Defined[Scene], dataset: Dataset) -> Iterator[Diagnost
             yield scene.fault(place, f"'{name}' is a dimension and no metric", instead_of(name, metrics))
         elif place[0] == "grain" and dataset.by_name[name].role != "dimension":
             yield scene.fault(place, f"'{name}' is a metric, and rows are grouped by dimensions", "move it to metrics")
+    yield from _grain_misfits(scene, dataset)
     for key, patterns in (("include", scene.it.fields.include), ("exclude", scene.it.fields.exclude)):
         yield from _idle_patterns(scene, ("fields", key), patterns, dataset.by_name, "field")
     for at, parameter in enumerate(scene.it.parameters):
         if parameter.name in dataset.by_name:
             for place, message, fix in _parameter_misfits(parameter, dataset.by_name[parameter.name]):
                 yield scene.fault(("parameters", at, *place), message, fix)
+
+
+def _grain_misfits(scene: Defined[Scene], dataset: Dataset) -> Iterator[Diagnostic]:
+    for at, (written, name) in enumerate(zip(scene.it.grain, scene.it.grain_fields, strict=True)):
+        field, unit = dataset.by_name.get(name), written.removeprefix(f"{name}:")
+        if field is None or written == name:
+            continue
+        if not field.temporal or (unit == "hour" and field.type == "date"):
+            yield scene.fault(("grain", at), f"'{name}' is of type {field.type} and has no {unit}", f"write {name}")
 
 
 def _without_suffix(name: str, dataset: Dataset) -> str:

@@ -14,6 +14,7 @@ from pydantic import Field as Setting
 from pydantic import model_validator
 
 from engine.dataset import ROW_COUNT, Dataset, Definition, Field, LegalValue, Place, Words
+from engine.names import GRAINS
 from engine.patterns import kept
 from engine.policy import Policies
 
@@ -64,7 +65,9 @@ class Scene(Definition):
     purpose: Words
     questions: tuple[str, ...] = Setting((), description="example questions, in the words of those who ask")
     dimensions: tuple[str, ...] = Setting(min_length=1)
-    grain: tuple[str, ...] = Setting((), description="rows are grouped by these, unless asked otherwise; empty: raw")
+    grain: tuple[str, ...] = Setting(
+        (), description="rows are grouped by these, date:week among them, unless asked otherwise; empty: raw rows"
+    )
     parameters: tuple[Parameter, ...] = ()
     metrics: tuple[str, ...] = ()
     fields: SceneFields
@@ -94,13 +97,19 @@ class Scene(Definition):
         """The scene's fields in the dataset's order."""
         return kept(tuple(dataset.by_name), self.fields.include, self.fields.exclude)
 
+    @property
+    def grain_fields(self) -> tuple[str, ...]:
+        """The fields of the grain without their units of time."""
+        parts = (name.rpartition(":") for name in self.grain)
+        return tuple(field if colon and unit in GRAINS else f"{field}{colon}{unit}" for field, colon, unit in parts)
+
     def about(self, field: Field) -> Words:
         return self.fields.about.get(field.name, field.about)
 
     def named_fields(self) -> tuple[tuple[Place, str], ...]:
         """(where in the scene, field name) for every field that the scene names."""
         named: list[tuple[Place, str]] = []
-        named += [(("grain", at), name) for at, name in enumerate(self.grain)]
+        named += [(("grain", at), name) for at, name in enumerate(self.grain_fields)]
         named += [(("parameters", at, "name"), parameter.name) for at, parameter in enumerate(self.parameters)]
         named += [(("metrics", at), name) for at, name in enumerate(self.metrics)]
         named += [(("fields", "default", at), name) for at, name in enumerate(self.fields.default)]

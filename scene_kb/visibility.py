@@ -66,4 +66,4 @@ def _may_see(catalog: Catalog, scene: Scene, principal: Principal) -> bool:
 def _needed(scene: Scene) -> tuple[str, ...]:
     """Without these fields a scene cannot do what its purpose says."""
     required = (parameter.name for parameter in scene.parameters if parameter.required)
-    return (*scene.grain, *required)
+    return (*scene.grain_fields, *required)

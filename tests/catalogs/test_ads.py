@@ -377,12 +377,24 @@ def request(scene: Scene, fields: tuple[str, ...], filters: dict[str, object]) -
 @pytest.mark.parametrize("scene", CATALOG.scenes, ids=lambda scene: scene.scene_id)
 def test_a_scene_can_be_asked_as_it_suggests(scene: Scene, engine: Engine, table: duckdb.DuckDBPyConnection) -> None:
     plan = engine.explain(request(scene, scene.fields.default, {}))
-    assert set(scene.fields.default) <= {column.label for column in plan.resolved.columns}
+    columns = plan.resolved.columns
+    assert set(scene.fields.default) <= {column.field.name if column.field else column.label for column in columns}
     if scene.grain:  # a dimension shown beside the grain, such as an ad's channel, must not split its groups
-        grouped = [column.label for column in plan.resolved.columns if column.groups]
-        assert set(scene.grain) <= set(grouped)
+        grouped = [column for column in columns if column.groups]
+        assert set(scene.grain) <= {column.label for column in grouped}
+        names = [column.field.name for column in grouped if column.field]
         groups = "SELECT count(DISTINCT ({})) FROM ads"
-        assert number(table, groups.format(", ".join(grouped))) == number(table, groups.format(", ".join(scene.grain)))
+        assert number(table, groups.format(", ".join(names))) == number(
+            table, groups.format(", ".join(scene.grain_fields))
+        )
+
+
+@pytest.mark.anyio
+async def test_the_weekly_report_has_one_row_a_week(engine: Engine) -> None:
+    asked = request(SCENES["QUERY_WEEKLY_REPORT"], ("date", "cost"), {"date": "近28天"})
+    rows = (await engine.run(asked, wall=asked.now)).snapshot.rows.to_pylist()
+    assert [row["date:week"].isoweekday() for row in rows] == [1] * len(rows)
+    assert len(rows) == 4
 
 
 @pytest.mark.anyio
