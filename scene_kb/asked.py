@@ -2,7 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
+from engine.times.spans import ImpossibleDate, spans_in
 from scene_kb.text import HAN, fold, tidy, tokens
 
 LONGEST = 2000
@@ -24,6 +27,25 @@ _EXCLUSION = re.compile(
     rf"|(?:{_EN})(?P<en>[^,.;!?()]{{1,60}}?)(?=$|[,.;!?()]|\bbut\b|\bonly\b)",
     re.IGNORECASE,
 )
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+_RANKS = frozenset(
+    tokens(
+        """
+        top bottom first last most least best worst highest lowest largest smallest biggest fewest greatest
+        maximum max minimum min average averages averaged mean median total totals sum overall number count
+        最大 最小 最高 最低 最多 最少 最好 最差 前 后 倒数 平均 均值 总计 合计 总和 总数 总量 数量 个数 次数
+        """
+    )
+)
+_VIEWS = frozenset(
+    tokens(
+        """
+        percent percentage share ratio rank ranking ranked sort sorted descending ascending compare
+        compared comparison versus trend change per
+        比例 百分比 排名 排行 排行榜 排序 降序 升序 对比 相比 比较 趋势 变化 情况 分析 数据 明细 列表
+        """
+    )
+)
 _AFTER_NOT = re.compile(r"^\s*(?:the|any|about|looking at|interested in)?\s*", re.IGNORECASE)
 
 
@@ -37,6 +59,12 @@ class Asked:
     """Each once, in order of first appearance."""
     excluded: frozenset[str]
     """Tokens that must not score for a scene or field."""
+    row_words: frozenset[str]
+    """Tokens that choose or reduce rows: times, numbers, ranks, kinds of total. They mean nothing else unless a field
+    is called so.
+    """
+    view_words: frozenset[str]
+    """Tokens that say how rows are looked at. A scene may be made for it; that none is says nothing against them."""
 
 
 def read(query: str) -> Asked:
@@ -50,9 +78,28 @@ def read(query: str) -> Asked:
         return " "
 
     kept = _EXCLUSION.sub(take_out, tidied)
-    wanted = tuple(dict.fromkeys(tokens(kept)))
+    # A time is read by itself, so that no pair of characters reaches across its end.
+    rest, times = _parted(kept)
+    said_of_time = tokens(times)
+    wanted = tuple(dict.fromkeys((*(tokens(rest) if rest.strip() else ()), *said_of_time)))
     return Asked(
         text=fold(kept),
         tokens=tuple(token for token in wanted if token not in excluded),
         excluded=frozenset(excluded - set(wanted)),
+        row_words=frozenset(it for it in wanted if it in said_of_time or it in _RANKS or it.isdigit()),
+        view_words=_VIEWS.intersection(wanted),
     )
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The text without its time expressions, and these."""
+    try:
+        spans = spans_in(text, now=_ANY_TIME, zone=ZoneInfo("UTC"), week_start="monday")
+    except ImpossibleDate:  # 2月30日: recognition tells the caller; here it is only no meaning
+        return text, ""
+    rest, times, at = "", "", 0
+    for span in spans:
+        rest += text[at : span.at] + " "
+        times += span.text + " "
+        at = span.at + len(span.text)
+    return rest + text[at:], times

@@ -17,7 +17,7 @@ _WIDEST = 4.0
 STRANGE = 0.05
 """What is left of a confidence without a single word in common."""
 
-KEYWORD_SIGNS = ("covered", "covered_group", "joint", "best_field", "bm25")
+KEYWORD_SIGNS = ("covered", "met", "covered_group", "joint", "best_field", "bm25")
 """Features of the first place that are taken over as they are."""
 DENSE_SIGNS = ("dense_best", "dense_purpose", "dense_field", "dense_fields", "unmet_best", "both_fields")
 """The same where the query has a vector. With words alone more signs than those above made the outcome worse."""

@@ -3,6 +3,7 @@
 All statistics are those of the visible scenes, so a hidden scene never moves what a caller sees.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,8 @@ from scene_kb.corpus import CHUNK_KINDS, Corpus, Ints, Lists
 from scene_kb.dictionary import dictionary
 from scene_kb.index import Index
 from scene_kb.meaning import Meanings
-from scene_kb.text import language_of, tokens
+from scene_kb.models import SceneCard
+from scene_kb.text import fold, has_han, language_of, tokens
 
 Floats = NDArray[np.float32]
 
@@ -44,8 +46,10 @@ class View:
 
     def warm(self) -> None:
         """Make now what the first question would otherwise wait for."""
-        for made in (self.bm25, self.postings, self.name_mass, self.chunk_vectors, self.dimension_words):
+        for made in (self.bm25, self.postings, self.name_mass, self.names_with, self.chunk_vectors):
             del made
+        for ways in (self.dimension_words, self.dimension_values):
+            del ways
         if self.unwritten[0]:
             dictionary()
 
@@ -78,9 +82,44 @@ class View:
         return {name: tuple(own) for name, own in ways.items()}
 
     @cached_property
+    def dimension_values(self) -> Mapping[str, tuple[frozenset[str], frozenset[str]]]:
+        """Dimension -> the legal values of the fields that stand for it: those in Chinese, which are looked for in the
+        text, and the others as tokens joined by spaces.
+        """
+        stands_for = _dimension_of_grain([self.corpus.cards[scene] for scene in self.scenes])
+        found: dict[str, tuple[set[str], set[str]]] = {}
+        for field in {field for scene in self.scenes for field in self.corpus.cards[scene].fields}:
+            if field.name in stands_for:
+                chinese, other = found.setdefault(stands_for[field.name], (set(), set()))
+                for value in field.values:
+                    if has_han(value):
+                        chinese.add(fold(value))
+                    else:
+                        other.add(" ".join(tokens(value)))
+        return {
+            name: (
+                frozenset(value for value in chinese if len(value) > 1),
+                frozenset(value for value in other if len(value) > 1 and not value.isdigit()),
+            )
+            for name, (chinese, other) in found.items()
+        }
+
+    @cached_property
     def name_mass(self) -> Floats:
         """(names,) summed rarity of a name's tokens."""
         return self.corpus.names.sums(self.idf[self.corpus.names.items])
+
+    @cached_property
+    def names_with(self) -> Lists:
+        """token -> the names of visible fields that hold it"""
+        corpus = self.corpus
+        visible = np.zeros(len(corpus.cards), bool)
+        visible[self.scenes] = True
+        scene_of_field = np.repeat(np.arange(len(corpus.cards)), corpus.fields.sizes)
+        seen = visible[scene_of_field[corpus.name_field[corpus.token_name]]]
+        token, name = corpus.names.items[seen], corpus.token_name[seen]
+        order = np.lexsort((name, token))
+        return Lists(np.searchsorted(token[order], np.arange(len(self.idf) + 1)).astype(np.int32), name[order])
 
     @cached_property
     def chunk_vectors(self) -> tuple[Ints, Ints, Floats]:
@@ -106,7 +145,9 @@ class Terms:
 
     tokens: tuple[str, ...]
     weights: Floats
-    """(tokens,) rarity; of an unknown token the rarity of a word that no scene has."""
+    """(tokens,) rarity; of an unknown token the rarity of a word that no scene has; 0 where its absence says nothing"""
+    alike: Floats
+    """(tokens,) 1 for each word that asks for a meaning, 0 for pairs of characters and what has no weight"""
     likeness: Floats
     """(tokens, words + 1) degrees from 0 to 1"""
     slot: Ints
@@ -142,11 +183,47 @@ def terms_of(view: View, asked: Asked) -> Terms:
         if known:
             best = max(known, key=lambda like: like.degree)
             weights[row] = view.idf[best.token]
+        elif asked.tokens[row] in asked.view_words:
+            weights[row] = 0
         if asked.tokens[row].startswith(":"):
             weights[row] *= PAIR_WEIGHT
+    paired = np.array([token.startswith(":") for token in asked.tokens], bool)
+    weights[_bridges(asked.tokens, met=[bool(len(np.flatnonzero(row))) for row in likeness])] = 0
     slot = np.zeros(len(view.idf), np.int32)
     slot[words] = np.arange(1, len(words) + 1)
-    return Terms(asked.tokens, weights, likeness, slot, np.asarray(words, np.int32))
+    for row in (row for row, token in enumerate(asked.tokens) if token in asked.row_words):
+        weights[row] *= _named_share(view, row, likeness, slot)
+    alike = np.where(paired, 0, weights > 0).astype(np.float32)
+    return Terms(asked.tokens, weights, alike, likeness, slot, np.asarray(words, np.int32))
+
+
+def _named_share(view: View, row: int, likeness: Floats, slot: Ints) -> float:
+    """How much of the rest of a field's name that holds the token is asked for too, at best: `10` of "top 10" says
+    nothing for `play_10s`, `average` of "average age" all for `average_age`.
+    """
+    corpus = view.corpus
+    own = likeness[row] > 0
+    own[0] = False
+    words = np.flatnonzero(np.isin(slot, np.flatnonzero(own)))
+    names = np.concatenate([view.names_with[int(word)] for word in words]) if len(words) else np.zeros(0, np.int32)
+    if not len(names):
+        return 0.0
+    held = corpus.names.take(names)
+    rarity = np.where(own[slot[held.items]], 0, view.idf[held.items])
+    asked = np.delete(likeness, row, axis=0).max(axis=0, initial=0.0)
+    asked[0] = 0
+    rest = held.sums(rarity)
+    met = held.sums((rarity * asked[slot[held.items]]).astype(np.float32))
+    return float(np.where(rest > 1e-6, met / np.maximum(rest, 1e-6), 1).max())
+
+
+def _bridges(said: Sequence[str], met: Sequence[bool]) -> list[int]:
+    """The pairs that join the end of one known word with the start of another: that two words stand side by side says
+    less than the words, and would outweigh those that every scene has.
+    """
+    words = [token for token, known in zip(said, met, strict=True) if known and len(token) > 1 and token[0] != ":"]
+    ends, starts = {word[-1] for word in words}, {word[0] for word in words}
+    return [row for row, token in enumerate(said) if token[0] == ":" and token[1] in ends and token[2] in starts]
 
 
 def text_to_embed(view: View, asked: Asked) -> str:
@@ -185,6 +262,27 @@ def _idf(corpus: Corpus, scenes: Ints) -> Floats:
     counts = np.bincount(np.concatenate(held), minlength=len(corpus.vocabulary)) if held else np.zeros(0)
     rarity = np.log1p((len(scenes) - counts + 0.5) / (counts + 0.5))
     return np.where(counts > 0, rarity, 0).astype(np.float32)
+
+
+def _dimension_of_grain(cards: Sequence[SceneCard]) -> Mapping[str, str]:
+    """Field of a grain -> the dimension that it stands for: the one that most scenes with that field in their grain
+    have, and of several the one with the fewest other scenes. A field without a dimension that more than half of its
+    scenes have is left out.
+    """
+    of_field: dict[str, Counter[str]] = {}
+    of_all: Counter[str] = Counter()
+    scenes_with: Counter[str] = Counter()
+    for card in cards:
+        of_all.update(card.dimensions)
+        for field in card.grain:
+            scenes_with[field] += 1
+            of_field.setdefault(field, Counter()).update(card.dimensions)
+    best = {
+        field: min(counts, key=lambda name: (-counts[name], of_all[name], name))
+        for field, counts in of_field.items()
+        if counts
+    }
+    return {field: name for field, name in best.items() if of_field[field][name] * 2 > scenes_with[field]}
 
 
 def _postings(view: View) -> tuple[Lists, Floats]:

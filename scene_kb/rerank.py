@@ -21,11 +21,12 @@ KEYWORD_FEATURES = (
     "joint",  # each word against its best name, times how much of that name the whole query covers
     "joint_group",  # the same within the best group
     "covered",  # share of the query that stands anywhere in the scene
+    "met",  # share of the query's words, each alike, that stand anywhere in the scene
     "covered_fields",  # ... in names of fields
     "covered_group",  # ... in the best group
     "covered_groups",  # ... in the best two groups
     "about",  # ... in title, purposes and questions
-    "shown",  # ... in names of what the scene shows by itself: grain, metrics, default fields
+    "shown",  # share of the query in names of what the scene shows by itself: grain, metrics, default fields
     "metrics",  # ... in names of its metrics
     "value",  # ... in legal values
     "best_field",  # the best covered field
@@ -90,6 +91,7 @@ def keyword_features(
         "joint": weighted(weights, fields.highest(evidence.field_joint)),
         "joint_group": groups.highest(weighted(weights, group_joint)),
         "covered": weighted(weights, evidence.scene_met),
+        "met": weighted(terms.alike, evidence.scene_met) / max(float(terms.alike.sum()), 1.0),
         "covered_fields": weighted(weights, fields.highest(evidence.field_met)),
         "covered_group": groups.highest(weighted(weights, evidence.group_met)),
         "covered_groups": _best_two_groups(weights, evidence),

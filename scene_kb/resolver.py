@@ -118,7 +118,7 @@ class HybridResolver:
             return Match("no_match", (), decisive=False, embedded=False)
         terms = terms_of(view, asked)
         if not len(terms.words):  # perhaps a field that no scene shows by itself
-            view = self._every_field.over(visible)
+            view = self.fields_view(visible)
             terms = terms_of(view, asked)
         passed = self.keyword_pass(view, asked, terms, allowed)
         if passed is not None and passed[1] >= self._weights.thresholds.gate:
@@ -136,7 +136,7 @@ class HybridResolver:
     ) -> tuple[RankedField, ...]:
         if ref not in visible:
             raise KeyError(ref)
-        view = self._every_field.over(visible)
+        view = self.fields_view(visible)
         asked = read(task)
         # Measured on BIRD: with the vector two fields in three of the needed ones are among the first eight, without it
         # one in ten fewer; the vector is mostly there since the scene was found.
@@ -154,6 +154,10 @@ class HybridResolver:
     def view(self, visible: frozenset[str]) -> View:
         """What routing looks at."""
         return self._shown_fields.over(visible)
+
+    def fields_view(self, visible: frozenset[str]) -> View:
+        """What the ranking of fields looks at."""
+        return self._every_field.over(visible)
 
     def vector(self, view: View, asked: Asked) -> Floats:
         """The query's unit vector. Raises EmbedderUnavailable."""
@@ -219,6 +223,10 @@ class HybridResolver:
     def _dimension_hits(self, view: View, asked: Asked, evidence: Evidence) -> DimensionHits:
         words = set(asked.tokens)
         named = {name for name, ways in view.dimension_words.items() if any(way <= words for way in ways)}
+        said = f" {' '.join(asked.tokens)} "
+        for name, (chinese, other) in view.dimension_values.items():
+            if any(value in asked.text for value in chinese) or any(f" {value} " in said for value in other):
+                named.add(name)
         agreement = np.zeros(len(evidence.scenes), np.float32)
         spare = np.zeros(len(evidence.scenes), np.float32)
         if named:
@@ -244,7 +252,7 @@ class HybridResolver:
         places = decision.order[:_ANSWERS]
         scenes = seen.evidence.scenes[list(places)]
         # Whether or not a field helped to tell the scenes apart, that the query names it is worth saying.
-        view = self._every_field.over(visible)
+        view = self.fields_view(visible)
         terms = terms_of(view, asked)
         evidence = evidence_of(view, terms, scenes[:_EXPLAINED])
         return tuple(

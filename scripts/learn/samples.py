@@ -1,10 +1,13 @@
 """Development data as samples: for each question what the ranking sees, with the right scene or fields beside it.
 
-Three kinds of data: the benchmark parts and our hand-written Chinese schemas (scenes described by names alone), and
-the example questions of the demonstration catalogs, each asked while it is left out of its own scene's card.
+Three kinds of data: the benchmark parts and our hand-written Chinese schemas (scenes described by names alone);
+curated catalogs of our own with questions by somebody who had not read them; and the example questions of all curated
+catalogs, each asked while it is left out of its own scene's card. The golden questions of the two catalogs that are
+shipped are not among them: they measure.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,13 +33,14 @@ Block = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class World:
-    """A knowledge base with questions about it. `database`: what a fold is cut along, by question id."""
+    """A knowledge base with questions about it."""
 
     name: str
     cards: tuple[SceneCard, ...]
     questions: tuple[Question, ...]
     withheld: frozenset[str] = frozenset()
-    database: Mapping[str, str] | None = None
+    catalog: str | None = None
+    """Of a curated catalog: folds are cut along catalogs there, and along scenes elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +75,12 @@ class FieldSample:
     full: Block
 
 
-def worlds(bench: Path | None, written: Path, catalogs: Sequence[Path]) -> Iterator[World]:
+def worlds(bench: Path | None, written: Path) -> Iterator[World]:
+    """Knowledge bases whose scenes are described by names alone."""
     for name in ("spider", "spider_syn", "bird", "spider_route", "bird_route") if bench else ():
         scenes = read_scenes(bench / name / "scenes.jsonl")
         yield World(name, scenes.cards, read_questions(bench / name / "questions.jsonl"), scenes.withheld)
     yield from _written_worlds(written, bench)
-    for folder in catalogs:
-        yield from _catalog_worlds(folder)
 
 
 def _written_worlds(folder: Path, bench: Path | None) -> Iterator[World]:
@@ -98,17 +101,54 @@ def _written_worlds(folder: Path, bench: Path | None) -> Iterator[World]:
         yield World(name, own + others, asked, frozenset(withheld & wanted))
 
 
-def _catalog_worlds(folder: Path) -> Iterator[World]:
-    """One world for each position in the scenes' lists of example questions."""
+def catalog_worlds(folder: Path, *, golden: bool) -> Iterator[World]:
+    """One world for each position in the scenes' lists of example questions; `golden`: one for its golden questions."""
     catalog = load_catalog(folder)
-    cards = [card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes]
+    cards = tuple(card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
+    if golden:
+        refs = {scene.scene_id: scene.ref for scene in catalog.scenes}
+        questions = read_questions(folder / "golden.jsonl")
+        named = tuple(replace(each, scene=each.scene and refs[each.scene]) for each in questions)
+        yield World(folder.name, cards, named, catalog=folder.name)
     for position in range(max(len(card.questions) for card in cards)):
         asked = [card for card in cards if position < len(card.questions)]
         yield World(
             folder.name,
             tuple(replace(card, questions=_without(card.questions, position)) for card in cards),
             tuple(Question(f"{card.ref}#{position}", card.questions[position], card.ref) for card in asked),
+            catalog=folder.name,
         )
+
+
+def small_worlds(world: World, strangers: Sequence[Question], draws: int, seed: int) -> Iterator[World]:
+    """Parts of a world of 3 to 10 scenes, as a beginner's catalog or a narrow role has them, with some questions that
+    they answer and some that they do not: about scenes left out or, in a curated catalog, where a twin of the scene
+    that was left out may well answer, `strangers` from elsewhere.
+    """
+    chance = random.Random(seed)
+    of_scene: dict[str, list[Question]] = {}
+    for question in world.questions:
+        if question.scene:
+            of_scene.setdefault(question.scene, []).append(question)
+    told = sorted(of_scene)
+    for _ in range(draws):
+        kept = chance.sample(told, min(chance.randint(3, 10), len(told) - 1))
+        asked = [question for scene in kept for question in _some(chance, of_scene[scene], 2)]
+        others = strangers or [question for scene in told if scene not in kept for question in of_scene[scene]]
+        asked += _some(chance, others, len(asked))
+        cards = tuple(card for card in world.cards if card.ref in kept)
+        yield replace(world, name=f"{world.name}:small", cards=cards, questions=tuple(asked), withheld=frozenset())
+
+
+def strange_world(world: World, strangers: Sequence[Question], seed: int) -> World:
+    """A curated catalog asked what other people ask elsewhere, a third as often as its own questions."""
+    asked = _some(random.Random(seed), strangers, len(world.questions) // 3)
+    return replace(world, name=f"{world.name}:strange", questions=tuple(asked))
+
+
+def _some(chance: random.Random, questions: Iterable[Question], most: int) -> list[Question]:
+    every = list(questions)
+    return chance.sample(every, min(most, len(every)))
 
 
 def _without(questions: tuple[str, ...], position: int) -> tuple[str, ...]:
@@ -120,7 +160,9 @@ def resolver_of(world: World, embedder: Embedder, cache: Path, weights: Weights)
     return HybridResolver(index, embedder, weights=weights)
 
 
-def routing_samples(world: World, resolver: HybridResolver, *, without: frozenset[str]) -> Iterator[RoutingSample]:
+def routing_samples(
+    world: World, resolver: HybridResolver, *, without: frozenset[str] = frozenset()
+) -> Iterator[RoutingSample]:
     view = resolver.view(frozenset(card.ref for card in world.cards) - without)
     refs = [view.corpus.cards[scene].ref for scene in view.scenes]
     everywhere = np.arange(len(refs), dtype=np.int32)
@@ -138,7 +180,7 @@ def routing_samples(world: World, resolver: HybridResolver, *, without: frozense
         assert full.recalled.dense is not None
         yield RoutingSample(
             world.name,
-            (question.scene or "").casefold(),
+            world.catalog or (question.scene or "").casefold(),
             question,
             len(asked.tokens),
             len(refs),
@@ -150,7 +192,7 @@ def routing_samples(world: World, resolver: HybridResolver, *, without: frozense
 
 
 def field_samples(world: World, resolver: HybridResolver) -> Iterator[FieldSample]:
-    view = resolver.view(frozenset(card.ref for card in world.cards))
+    view = resolver.fields_view(frozenset(card.ref for card in world.cards))
     numbers = {card.ref: number for number, card in enumerate(view.corpus.cards)}
     for question in world.questions:
         asked = read(question.query)
@@ -164,7 +206,7 @@ def field_samples(world: World, resolver: HybridResolver) -> Iterator[FieldSampl
             continue
         yield FieldSample(
             world.name,
-            question.scene.casefold(),
+            world.catalog or question.scene.casefold(),
             question,
             names,
             signs_of(view, asked, terms, evidence, None),

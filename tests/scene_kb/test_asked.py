@@ -39,3 +39,25 @@ def test_a_wordless_query_has_no_tokens(query: str) -> None:
 
 def test_only_the_beginning_of_a_very_long_query_is_read() -> None:
     assert len(read("渠道消耗 " * 5000).text) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("昨天渠道消耗TOP10", {"昨天", "top", "10"}),
+        ("average life expectancy in 2007", {"averag", "2007"}),
+        ("2月30日的消耗", {"2", "30"}),
+    ],
+)
+def test_times_numbers_and_ranks_choose_rows(query: str, rows: set[str]) -> None:
+    assert read(query).row_words == rows
+
+
+def test_a_time_joins_no_pair_of_characters_with_its_neighbour() -> None:
+    assert ":天渠" not in read("昨天渠道消耗").tokens
+
+
+def test_a_way_of_looking_is_kept_as_a_word() -> None:
+    asked = read("渠道消耗趋势")
+    assert "趋势" in asked.tokens
+    assert asked.view_words == {"趋势"}

@@ -46,7 +46,6 @@ def test_a_bare_metric_finds_scenes_that_have_it(resolver: HybridResolver) -> No
     "query", ["帮我写一首诗", "9f8a7c6b5d4e3f2a", "😀😀😀", "今天天气怎么样", "book a hotel in Paris", "。", ""]
 )
 def test_what_no_scene_answers_is_no_match(resolver: HybridResolver, query: str) -> None:
-    """FIELD_CASES 7: off-topic questions and random characters."""
     assert resolver.match(query, visible=EVERY).verdict == "no_match"
 
 
@@ -68,6 +67,10 @@ def test_a_dimension_filter_keeps_scenes_that_have_any_of_them(resolver: HybridR
 def test_a_filter_that_leaves_nothing_is_no_match(resolver: HybridResolver) -> None:
     assert resolver.match("花费", visible=EVERY, dimensions=frozenset({"weather"})).verdict == "no_match"
     assert resolver.match("花费", visible=frozenset()).verdict == "no_match"
+
+
+def test_a_legal_value_of_a_grain_names_the_dimension(resolver: HybridResolver) -> None:
+    assert resolver.view(EVERY).dimension_values["channel"] == (frozenset({"渠道a", "渠道b"}), frozenset())
 
 
 def test_reasons_are_words_of_the_query_that_stand_in_the_scene(resolver: HybridResolver) -> None:
