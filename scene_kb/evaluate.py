@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,38 +10,63 @@ from typing import Any
 import numpy as np
 
 from scene_kb.embedders.base import Embedder
-from scene_kb.exchange import Question, read_questions, read_scenes
-from scene_kb.index import Index, build
+from scene_kb.exchange import Question, labelled, read_questions, read_scenes
+from scene_kb.index import Index, NoIndex, Progress, build, chunks_of, open_index
 from scene_kb.learned.weights import Weights
 from scene_kb.measures import (
     Bin,
+    Bools,
     Figure,
+    Floats,
     Ranked,
+    Share,
     bootstrap,
     ece,
     field_figures,
     no_match_figures,
     reliability,
     routing_figures,
+    share,
 )
 from scene_kb.models import Match, SceneCard
-from scene_kb.resolver import HybridResolver
+from scene_kb.resolver import HybridResolver, Resolver
 
 Clock = Callable[[], float]
+ResolverFor = Callable[[Question], Resolver]
 WeightsOf = Callable[[Question], Weights]
+Track = Callable[[Sequence[Question], str], Iterable[Question]]
+"""(questions, what is done with them) -> the same questions, each reported to whoever waits."""
 
 
 @dataclass(frozen=True)
 class Miss:
-    """A question whose first candidate is not its scene, with every candidate's signals."""
+    """A question whose first candidate is not its scene, or that nothing answers and that is `matched` all the same."""
 
     question: Question
+    expected: str | None
+    """The right scene's ref; None where nothing answers, or no longer without the withheld scenes."""
     match: Match
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.question.id,
+            "query": self.question.query,
+            "sceneId": self.expected,
+            "status": self.match.verdict,
+            "embedded": self.match.embedded,
+            "candidates": [
+                {"sceneId": it.ref, "confidence": it.confidence, "scores": dict(it.scores)}
+                for it in self.match.candidates
+            ],
+        }
 
 
 @dataclass(frozen=True)
 class Report:
-    """Figures are None where the questions hold nothing to measure them on."""
+    """Figures are None where the questions hold nothing to measure them on.
+
+    A resolver hands on its first few candidates: a right scene behind them counts as nothing in `mrr`.
+    """
 
     routing: Mapping[str, Figure] | None
     routed: int
@@ -49,13 +74,19 @@ class Report:
     fielded: int
     no_match: Mapping[str, Figure] | None
     judged: int
-    verdicts: Mapping[str, float]
-    """precision of `matched`, and the share of answerable questions that are `matched`"""
+    matched_right: Share
+    """How many of the questions that are `matched` have their scene in the first place."""
+    answerable_matched: Share
+    """How many of the questions that a scene answers are `matched`."""
     bins: tuple[Bin, ...]
     latency_ms: Mapping[str, Figure]
     embedded: float
     """share of the questions for which the query's vector was needed"""
     misses: tuple[Miss, ...]
+
+    @property
+    def ece(self) -> float:
+        return ece(self.bins)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -63,8 +94,8 @@ class Report:
             "fields": _as_json(
                 self.fields, self.fielded, ("recall@8", "recall@12", "recall@15", "strict@15", "precision@8")
             ),
-            "noMatch": _as_json(self.no_match, self.judged, ("auroc", "coverage@p95")),
-            "calibration": {"ece": round(ece(self.bins), 4)},
+            "noMatch": _as_json(self.no_match, self.judged if self.no_match else 0, ("auroc", "coverage@p95")),
+            "calibration": {"ece": round(self.ece, 4)},
             "latencyMs": {name: round(figure.value, 2) for name, figure in self.latency_ms.items()},
         }
 
@@ -80,77 +111,96 @@ def evaluate_files(
 ) -> Report:
     """`folder`: where the index is kept, so that the next evaluation embeds only what is new.
 
-    `weights_for`: of the cards, the weights of each question, as `evaluate` takes them.
+    `weights_for`: of the cards, the weights of each question; for questions that the shipped ones were learned from.
 
-    Raises MalformedLine, OSError, EmbedderUnavailable.
+    Raises MalformedLine, UnknownLabel, OSError, EmbedderUnavailable.
     """
     read = read_scenes(scenes)
+    asked = labelled(read_questions(questions), read.cards)
     with tempfile.TemporaryDirectory() as passing:
-        index = build(read.cards, folder or Path(passing), embedder, digest=str(scenes))
+        index = index_of(read.cards, folder or Path(passing), embedder)
+    resolver = HybridResolver(index, embedder)
+    weights_of = weights_for(read.cards) if weights_for else None
     return evaluate(
-        index,
-        read_questions(questions),
-        embedder,
+        index.by_ref,
+        asked,
+        lambda question: resolver.weighing(weights_of(question)) if weights_of else resolver,
         withheld=read.withheld,
-        weights_of=weights_for(read.cards) if weights_for else None,
         clock=clock,
     )
 
 
+def index_of(
+    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
+) -> Index:
+    """An index of the cards, kept in `folder` and written anew only where a card, a text or the embedder has changed.
+
+    Raises EmbedderUnavailable.
+    """
+    ordered = tuple(sorted(cards, key=lambda card: card.ref))
+    texts = {chunk.text for card in ordered for chunk in chunks_of(card)}
+    try:
+        kept = open_index(folder)
+    except NoIndex:
+        kept = None
+    if kept is not None and (kept.cards, set(kept.rows), kept.embedder) == (ordered, texts, embedder.name):
+        return kept
+    return build(ordered, folder, embedder, digest="", progress=progress)  # cards and texts are compared themselves
+
+
 def evaluate(
-    index: Index,
-    questions: Sequence[Question],
-    embedder: Embedder,
+    cards: Mapping[str, SceneCard],
+    asked: Sequence[Question],
+    resolver_for: ResolverFor,
     *,
     withheld: frozenset[str] = frozenset(),
-    weights_of: WeightsOf | None = None,
+    track: Track = lambda questions, _: questions,
     clock: Clock = time.perf_counter,
 ) -> Report:
-    """Routing, fields and latency over all scenes; no match over the scenes without the withheld ones.
+    """Routing, fields and latency over all cards; no match over the cards without the withheld ones.
 
-    A question names its scene by id, with or without a version. `weights_of`: where the shipped weights were learned
-    from what is measured, the weights that were not. Raises EmbedderUnavailable.
+    `cards`: by ref, the scenes to choose from, one version of each. `asked`: `labelled` with these cards.
+
+    Raises EmbedderUnavailable.
     """
-    resolver = HybridResolver(index, embedder)
-
-    def of(question: Question) -> HybridResolver:
-        return resolver.weighing(weights_of(question)) if weights_of else resolver
-
-    everything = frozenset(index.by_ref)
-    known = tuple(_with_ref(question, index) for question in questions)
-    asked = tuple(question for question in known if question.scene in everything)
+    everything = frozenset(cards)
+    rest = everything - withheld
     if asked:
         # The first question pays for loading word lists and models, which is no property of the questions.
-        resolver.view(everything).warm()
-        resolver.match("预热 warm", visible=everything)
+        for word in ("预热", "warm"):
+            resolver_for(asked[0]).match(word, visible=everything)
     matches: list[Match] = []
     took: list[float] = []
-    for question in asked:
+    for question in track(asked, "finding scenes"):
         started = clock()
-        matches.append(of(question).match(question.query, visible=everything))
+        matches.append(resolver_for(question).match(question.query, visible=everything))
         took.append((clock() - started) * 1000)
-    judged = _judged(of, known, everything - withheld, asked, matches, withheld)
-    ranked = _ranked_fields(of, asked, index.by_ref, everything)
+    remaining = (
+        [resolver_for(it).match(it.query, visible=rest) for it in track(asked, "without the withheld scenes")]
+        if withheld
+        else matches
+    )
+    expected = [question.scene if question.scene in rest else None for question in asked]
+    judged = _judged(expected, remaining)
+    routed = [_routed(question.scene, match) for question, match in zip(asked, matches, strict=True) if question.scene]
+    ranked = _ranked_fields(asked, cards, resolver_for, track)
     milliseconds = np.asarray(took)
     return Report(
-        routing=routing_figures([_routed(*pair) for pair in zip(asked, matches, strict=True)]) if asked else None,
-        routed=len(asked),
+        routing=routing_figures(routed) if routed else None,
+        routed=len(routed),
         fields=field_figures(ranked) if ranked else None,
         fielded=len(ranked),
         no_match=judged.figures(),
-        judged=len(judged.confidence),
-        verdicts=judged.verdicts(),
+        judged=len(asked),
+        matched_right=share(judged.right, judged.matched),
+        answerable_matched=share(judged.matched, judged.answerable),
         bins=reliability(judged.confidence, judged.right),
         latency_ms={
-            name: bootstrap(lambda chosen, share=share: float(np.percentile(milliseconds[chosen], share)), len(took))  # type: ignore[misc]
-            for name, share in (("p50", 50), ("p95", 95))
+            name: bootstrap(lambda chosen, at=at: float(np.percentile(milliseconds[chosen], at)), len(took))  # type: ignore[misc]
+            for name, at in (("p50", 50), ("p95", 95))
         },
         embedded=float(np.mean([match.embedded for match in matches])) if matches else 0.0,
-        misses=tuple(
-            Miss(question, match)
-            for question, match in zip(asked, matches, strict=True)
-            if not match.candidates or match.candidates[0].ref != question.scene
-        ),
+        misses=_misses(asked, matches, expected, remaining),
     )
 
 
@@ -158,76 +208,60 @@ def evaluate(
 class _Judged:
     """Each question in the world without the withheld scenes."""
 
-    confidence: np.ndarray[tuple[int], np.dtype[np.float64]]
-    right: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    answerable: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    matched: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    confidence: Floats
+    right: Bools
+    answerable: Bools
+    matched: Bools
 
     def figures(self) -> Mapping[str, Figure] | None:
         if self.answerable.all() or not self.answerable.any():
             return None
         return no_match_figures(self.confidence, self.right, self.answerable)
 
-    def verdicts(self) -> Mapping[str, float]:
-        given, possible = int(self.matched.sum()), int(self.answerable.sum())
-        return {
-            "matched@precision": float(self.right[self.matched].mean()) if given else 1.0,
-            "matched@coverage": float((self.matched & self.answerable).sum() / possible) if possible else 0.0,
-        }
 
-
-def _judged(
-    of: Callable[[Question], HybridResolver],
-    questions: Sequence[Question],
-    visible: frozenset[str],
-    asked: Sequence[Question],
-    matches: Sequence[Match],
-    withheld: frozenset[str],
-) -> _Judged:
-    # Without withheld scenes both worlds are one, and what was answered there need not be asked again.
-    answered = dict(zip((question.id for question in asked), matches, strict=True)) if not withheld else {}
-    every = [answered.get(each.id) or of(each).match(each.query, visible=visible) for each in questions]
+def _judged(expected: Sequence[str | None], matches: Sequence[Match]) -> _Judged:
     return _Judged(
-        np.array([match.candidates[0].confidence if match.candidates else 0.0 for match in every], float),
-        np.array(
-            [
-                bool(match.candidates) and match.candidates[0].ref == question.scene
-                for question, match in zip(questions, every, strict=True)
-            ],
-            bool,
-        ),
-        np.array([question.scene in visible for question in questions], bool),
-        np.array([match.verdict == "matched" for match in every], bool),
+        np.array([match.candidates[0].confidence if match.candidates else 0.0 for match in matches], float),
+        np.array([it is not None and _first(match) == it for it, match in zip(expected, matches, strict=True)], bool),
+        np.array([it is not None for it in expected], bool),
+        np.array([match.verdict == "matched" for match in matches], bool),
     )
+
+
+def _misses(
+    asked: Sequence[Question], matches: Sequence[Match], expected: Sequence[str | None], remaining: Sequence[Match]
+) -> tuple[Miss, ...]:
+    """In the questions' order."""
+    misses: list[Miss] = []
+    for question, match, left, later in zip(asked, matches, expected, remaining, strict=True):
+        if question.scene is not None and _first(match) != question.scene:
+            misses.append(Miss(question, question.scene, match))
+        if left is None and later.verdict == "matched":
+            misses.append(Miss(question, None, later))
+    return tuple(misses)
 
 
 def _ranked_fields(
-    of: Callable[[Question], HybridResolver],
-    asked: Sequence[Question],
-    cards: Mapping[str, SceneCard],
-    visible: frozenset[str],
+    asked: Sequence[Question], cards: Mapping[str, SceneCard], resolver_for: ResolverFor, track: Track
 ) -> list[Ranked]:
     ranked: list[Ranked] = []
-    for question in asked:
-        if question.fields and question.scene:
+    everything = frozenset(cards)
+    for question in track(asked, "ranking fields"):
+        if question.scene and question.fields:
             permitted = [field.name for field in cards[question.scene].fields]
-            order = of(question).rank_fields(question.query, question.scene, visible=visible, permitted=permitted)
-            ranked.append(Ranked(question.id, tuple(field.name for field in order), question.fields))
+            order = resolver_for(question).rank_fields(
+                question.query, question.scene, visible=everything, permitted=permitted
+            )
+            ranked.append(Ranked(tuple(field.name for field in order), question.fields))
     return ranked
 
 
-def _routed(question: Question, match: Match) -> Ranked:
-    return Ranked(
-        question.id, tuple(candidate.ref for candidate in match.candidates), frozenset({question.scene or ""})
-    )
+def _routed(scene: str, match: Match) -> Ranked:
+    return Ranked(tuple(candidate.ref for candidate in match.candidates), frozenset({scene}))
 
 
-def _with_ref(question: Question, index: Index) -> Question:
-    """A scene named without its version is the version that the index holds."""
-    if question.scene is None or question.scene in index.by_ref:
-        return question
-    versions = [ref for ref in index.by_ref if ref.partition("@")[0] == question.scene]
-    return Question(question.id, question.query, versions[-1] if versions else None, question.fields)
+def _first(match: Match) -> str | None:
+    return match.candidates[0].ref if match.candidates else None
 
 
 def _as_json(figures: Mapping[str, Figure] | None, count: int, names: tuple[str, ...]) -> dict[str, Any]:

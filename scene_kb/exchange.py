@@ -1,12 +1,18 @@
 """Scenes and questions as JSON lines, the exchange format of evaluation: `scenes.jsonl` and `questions.jsonl`."""
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import Field as Setting
+from pydantic.alias_generators import to_camel
+
+from engine.folding import nearest
 from scene_kb.models import FieldCard, SceneCard
+
+_SUGGESTED = 3
 
 
 class MalformedLine(Exception):
@@ -17,6 +23,21 @@ class MalformedLine(Exception):
         self.path = path
         self.line = line
         self.reason = reason
+
+
+class UnknownLabel(Exception):
+    """A question whose right answer names a scene or a field that does not exist."""
+
+    def __init__(self, question: str, kind: str, name: str, legal: Iterable[str]) -> None:
+        near = nearest(name, {it: () for it in legal})[:_SUGGESTED]
+        super().__init__(
+            f"the question '{question}' names the {kind} '{name}', which does not exist"
+            + (f"; nearest: {', '.join(near)}" if near else "")
+        )
+        self.question = question
+        self.kind = kind
+        """scene or field"""
+        self.name = name
 
 
 @dataclass(frozen=True)
@@ -38,74 +59,134 @@ class ReadScenes:
 
 def read_scenes(path: Path) -> ReadScenes:
     """Raises MalformedLine and OSError. Unknown keys are ignored."""
-    cards: list[SceneCard] = []
+    cards: dict[str, SceneCard] = {}
     withheld: set[str] = set()
-    for number, facts in _lines(path):
-        try:
-            card = _card(facts)
-        except (KeyError, TypeError) as error:
-            raise MalformedLine(path, number, f"no scene: {error!r}") from error
-        cards.append(card)
-        if facts.get("withhold"):
-            withheld.add(card.ref)
-    return ReadScenes(tuple(cards), frozenset(withheld))
+    for number, scene in _lines(path, _SceneLine):
+        if scene.scene_id in cards:
+            raise MalformedLine(path, number, f"the scene '{scene.scene_id}' stands here a second time")
+        cards[scene.scene_id] = _card(scene)
+        if scene.withhold:
+            withheld.add(scene.scene_id)
+    return ReadScenes(tuple(cards.values()), frozenset(withheld))
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
-    """Raises MalformedLine and OSError."""
-    questions: list[Question] = []
-    for number, facts in _lines(path):
-        try:
-            scene = facts.get("sceneId")
-            questions.append(Question(str(facts["id"]), facts["query"], scene, frozenset(facts.get("fields") or ())))
-        except (KeyError, TypeError) as error:
-            raise MalformedLine(path, number, f"no question: {error!r}") from error
-    return tuple(questions)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                facts = json.loads(line)
-            except ValueError as error:
-                raise MalformedLine(path, number, f"no JSON: {error}") from error
-            if not isinstance(facts, dict):
-                raise MalformedLine(path, number, "no JSON object")
-            yield number, facts
-
-
-def _card(facts: Mapping[str, Any]) -> SceneCard:
-    dimensions = tuple(facts.get("dimensions") or ())
-    return SceneCard(
-        ref=facts["sceneId"],
-        titles=_texts(facts["title"]),
-        fields=tuple(_field(field) for field in facts["fields"]),
-        purposes=_texts(facts.get("purpose")),
-        parameters=_texts(facts.get("parameters")),
-        groups=tuple(facts.get("groups") or ()),
-        dimensions=dimensions,
-        dimension_names=tuple((name,) for name in dimensions),
+    """Raises MalformedLine and OSError. Unknown keys are ignored."""
+    return tuple(
+        Question(line.id, line.query, line.scene_id, frozenset(line.fields or ()))
+        for _, line in _lines(path, _QuestionLine)
     )
 
 
-def _field(facts: Mapping[str, Any]) -> FieldCard:
-    return FieldCard(
-        name=facts["name"],
-        titles=_texts(facts.get("title") or facts["name"]),
-        aliases=_texts(facts.get("about")),
-        group=facts.get("group") or "",
-        type=(facts.get("type") or "").split(" ")[0].casefold(),
-    )
+def labelled(questions: Iterable[Question], cards: Iterable[SceneCard]) -> tuple[Question, ...]:
+    """The questions with the ref of their scene, which they may name without its version.
+
+    Raises UnknownLabel where a scene is not among the cards, or a field not in its scene.
+    """
+    by_name = {name: card for card in cards for name in (card.ref, card.ref.partition("@")[0])}
+    return tuple(_labelled(question, by_name) for question in questions)
+
+
+def _labelled(question: Question, by_name: Mapping[str, SceneCard]) -> Question:
+    if question.scene is None:
+        return question
+    card = by_name.get(question.scene)
+    if card is None:
+        raise UnknownLabel(question.id, "scene", question.scene, sorted({card.ref for card in by_name.values()}))
+    fields = [field.name for field in card.fields]
+    for name in sorted(question.fields - set(fields)):
+        raise UnknownLabel(question.id, "field", name, fields)
+    return replace(question, scene=card.ref)
+
+
+# What a line holds --------------------------------------------------------------------------------------------------
 
 
 def _texts(value: Any) -> tuple[str, ...]:
+    """Of a text, of texts by language, or of a list of texts or of things that have a name."""
     if not value:
         return ()
     if isinstance(value, str):
         return (value,)
     if isinstance(value, Mapping):
         return tuple(str(text) for text in value.values() if text)
-    return tuple(text for part in value for text in _texts(part.get("name") if isinstance(part, Mapping) else part))
+    if isinstance(value, list):
+        return tuple(text for part in value for text in _texts(part.get("name") if isinstance(part, Mapping) else part))
+    raise ValueError("neither a text, nor texts by language, nor a list of texts")
+
+
+_Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+_Name = Annotated[str, Setting(min_length=1)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel)
+
+
+_LineOf = TypeVar("_LineOf", bound=_Line)
+
+
+class _FieldLine(_Line):
+    name: _Name
+    title: _Texts = ()
+    about: _Texts = ()
+    group: str | None = None
+    type: str | None = None
+
+
+class _SceneLine(_Line):
+    scene_id: _Name
+    title: _Texts
+    fields: tuple[_FieldLine, ...]
+    purpose: _Texts = ()
+    parameters: _Texts = ()
+    groups: tuple[str, ...] | None = None
+    dimensions: tuple[str, ...] | None = None
+    withhold: bool | None = None
+
+
+class _QuestionLine(_Line):
+    id: str = Setting(coerce_numbers_to_str=True)
+    query: _Name
+    scene_id: _Name | None
+    """Always there, so that a misspelt key is not taken for a question that nothing answers."""
+    fields: tuple[str, ...] | None = None
+
+
+def _lines(path: Path, kind: type[_LineOf]) -> Iterator[tuple[int, _LineOf]]:
+    """(line number, what stands there), blank lines left out."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                yield number, kind.model_validate_json(line.strip())
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                place = ".".join(str(part) for part in first["loc"])
+                reason = first["msg"].removeprefix("Value error, ").replace(" at line 1 column", " at column")
+                raise MalformedLine(path, number, f"{place}: {reason}" if place else reason) from error
+
+
+def _card(scene: _SceneLine) -> SceneCard:
+    dimensions = scene.dimensions or ()
+    return SceneCard(
+        ref=scene.scene_id,
+        titles=scene.title,
+        fields=tuple(_field(field) for field in scene.fields),
+        purposes=scene.purpose,
+        parameters=scene.parameters,
+        groups=scene.groups or (),
+        dimensions=dimensions,
+        dimension_names=tuple((name,) for name in dimensions),
+    )
+
+
+def _field(field: _FieldLine) -> FieldCard:
+    return FieldCard(
+        name=field.name,
+        titles=field.title or (field.name,),
+        aliases=field.about,
+        group=field.group or "",
+        type=(field.type or "").split(" ")[0].casefold(),
+    )

@@ -29,7 +29,6 @@ class Figure:
 class Ranked:
     """One question's ranking, best first, and what is right in it."""
 
-    id: str
     order: tuple[str, ...]
     right: frozenset[str]
 
@@ -41,6 +40,14 @@ class Bin:
     count: int
     confidence: float
     right: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of how many; no figure where there is nothing to take a share of."""
+
+    of: int
+    figure: Figure | None
 
 
 def routing_figures(ranked: Sequence[Ranked]) -> Mapping[str, Figure]:
@@ -66,6 +73,17 @@ def no_match_figures(confidence: Floats, right: Bools, answerable: Bools) -> Map
             lambda chosen: coverage(confidence[chosen], right[chosen], answerable[chosen]), len(right)
         ),
     }
+
+
+def share(part: Bools, of: Bools) -> Share:
+    """How many of `of` are in `part` as well."""
+    both = part & of
+
+    def drawn(chosen: NDArray[np.intp]) -> float:
+        total = int(of[chosen].sum())
+        return float(both[chosen].sum() / total) if total else float("nan")
+
+    return Share(int(of.sum()), bootstrap(drawn, len(of)) if of.any() else None)
 
 
 def auroc(confidence: Floats, answerable: Bools) -> float:
@@ -106,12 +124,15 @@ def ece(bins: Sequence[Bin]) -> float:
 
 
 def bootstrap(figure: Callable[[NDArray[np.intp]], float], count: int) -> Figure:
-    """The figure over all questions, and its interval over resampled ones. The same data gives the same interval."""
+    """The figure over all questions, and its interval over resampled ones. The same data gives the same interval.
+
+    A resample on which there is nothing to measure gives NaN and is passed over.
+    """
     if not count:
         return Figure(0.0, 0.0, 0.0)
     random = np.random.default_rng(_SEED)
     drawn = [figure(random.integers(0, count, count)) for _ in range(RESAMPLES)]
-    low, high = np.percentile(drawn, [2.5, 97.5])
+    low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return Figure(figure(np.arange(count)), float(low), float(high))
 
 
@@ -125,10 +146,14 @@ def _means(ranked: Sequence[Ranked], named: Mapping[str, Measure]) -> Mapping[st
 
 def _per_question(ranked: Sequence[Ranked], measures: Sequence[Measure]) -> list[Floats]:
     """One row a measure, in the questions' order."""
-    judged = [ir_measures.Qrel(each.id, right, 1) for each in ranked for right in each.right]
-    run = [ir_measures.ScoredDoc(each.id, it, -place) for each in ranked for place, it in enumerate(each.order)]
+    # A question goes by its number: ids come from files, where two may be the same.
+    judged = [ir_measures.Qrel(str(at), right, 1) for at, each in enumerate(ranked) for right in each.right]
+    run = [
+        ir_measures.ScoredDoc(str(at), it, -place)
+        for at, each in enumerate(ranked)
+        for place, it in enumerate(each.order)
+    ]
     rows = {str(measure): np.zeros(len(ranked)) for measure in measures}
-    place_of = {each.id: place for place, each in enumerate(ranked)}
     for found in ir_measures.iter_calc(list(measures), judged, run):
-        rows[str(found.measure)][place_of[found.query_id]] = found.value
+        rows[str(found.measure)][int(found.query_id)] = found.value
     return [rows[str(measure)] for measure in measures]

@@ -1,6 +1,6 @@
 """Which scenes a caller may see: published, permitted by scene and by data, one version of each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 
 from engine.errors import UnknownDataset
@@ -12,16 +12,12 @@ from scene_kb.models import Catalog, Scene
 
 def visible_scenes(catalog: Catalog, principal: Principal, *, today: date) -> Mapping[str, Scene]:
     """By ref, in the catalog's order: of each scene its newest answering version."""
-    newest: dict[str, Scene] = {}
-    for scene in catalog.scenes:
-        known = newest.get(scene.scene_id)
-        if (
-            answers(scene, today)
-            and (known is None or scene.version > known.version)
-            and _may_see(catalog, scene, principal)
-        ):
-            newest[scene.scene_id] = scene
-    return {scene.ref: scene for scene in newest.values()}
+    return _newest(scene for scene in catalog.scenes if answers(scene, today) and _may_see(catalog, scene, principal))
+
+
+def answering_scenes(catalog: Catalog, *, today: date) -> Mapping[str, Scene]:
+    """By ref, in the catalog's order: of each scene its newest answering version, whoever may see it."""
+    return _newest(scene for scene in catalog.scenes if answers(scene, today))
 
 
 def pinned_scene(catalog: Catalog, principal: Principal, name: str, *, today: date) -> Scene | None:
@@ -51,6 +47,15 @@ def scenes_are_hidden(catalog: Catalog, principal: Principal) -> bool:
     says = any(role.says_restricted for role in held)
     sees_all = any("*" in role.scenes.allow for role in held) and not any(role.scenes.deny for role in held)
     return says and not sees_all
+
+
+def _newest(scenes: Iterable[Scene]) -> Mapping[str, Scene]:
+    newest: dict[str, Scene] = {}
+    for scene in scenes:
+        known = newest.get(scene.scene_id)
+        if known is None or scene.version > known.version:
+            newest[scene.scene_id] = scene
+    return {scene.ref: scene for scene in newest.values()}
 
 
 def _may_see(catalog: Catalog, scene: Scene, principal: Principal) -> bool:

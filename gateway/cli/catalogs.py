@@ -60,9 +60,14 @@ def _draft(source: str, folder: Path) -> None:
     anyio.run(main)
 
 
+def catalog_folder(name: str) -> Path:
+    """Where the catalog's files are: a folder, or one that comes with the package by its name. Makes no data."""
+    return shipped.folder_of(name) if name in shipped.SHIPPED else Path(name).expanduser()
+
+
 def run_check(name: str, *, as_json: bool) -> None:
     """Prints every fault with file, line and fix. Status 1 where there is one."""
-    folder = shipped.folder_of(name) if name in shipped.SHIPPED else Path(name).expanduser()
+    folder = catalog_folder(name)
     try:
         catalog = load_catalog(folder)
     except CatalogFault as fault:

@@ -6,6 +6,7 @@ from engine.errors import EngineError, SourceUnavailable
 from gateway.problems import problem_of
 from scene_kb.diagnostics import CatalogFault
 from scene_kb.embedders.base import EmbedderUnavailable
+from scene_kb.exchange import MalformedLine, UnknownLabel
 from scene_kb.shipped import DataUnavailable
 from sessions.stores.base import StoreUnavailable
 
@@ -25,7 +26,6 @@ def end_with(error: Exception) -> None:
 
 def sentence_for(error: Exception) -> str | None:
     """What a person is told of an error from below; None where nobody foresaw it."""
-
     match error:
         case Failure():
             return str(error)
@@ -33,7 +33,7 @@ def sentence_for(error: Exception) -> str | None:
             return "\n".join(map(str, error.diagnostics))
         case EmbedderUnavailable():
             return f"{error}. {error.remedy}"
-        case DataUnavailable():
+        case DataUnavailable() | MalformedLine() | UnknownLabel():
             return str(error)
         case SourceUnavailable():
             return f"the source '{error.source}' cannot be read: {error.detail}"

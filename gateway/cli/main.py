@@ -13,7 +13,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: loading rich takes longer than all the rest
     help="Sanbu (三步): three tools between an agent and business data. Every answer says whether it is complete.",
 )
-kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check and build it.")
+kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check, build and measure it.")
 trace = typer.Typer(no_args_is_help=True, help="What happened in a session.")
 app.add_typer(kb, name="kb")
 app.add_typer(trace, name="trace")
@@ -156,6 +156,20 @@ def kb_build(
     from gateway.cli.catalogs import run_build
 
     run_build(settings_from(catalog=folder), as_json=as_json)
+
+
+@kb.command("eval")
+def kb_eval(
+    scenes: Annotated[Path | None, typer.Option(help="Scenes as JSON lines, instead of a catalog.")] = None,
+    questions: Annotated[Path | None, typer.Option(help="Questions with their answers, as JSON lines.")] = None,
+    catalog: Catalog = None,
+    explain: Annotated[int, typer.Option(min=0, help="Show so many misses with every candidate's scores.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure how well questions with known answers find scenes and fields: a catalog's golden.jsonl, or two files."""
+    from gateway.cli.evaluation import run_eval
+
+    run_eval(settings_from(catalog=catalog), catalog, scenes, questions, explain=explain, as_json=as_json)
 
 
 @trace.command("show")

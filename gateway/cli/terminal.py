@@ -33,7 +33,7 @@ def prepared(settings: Settings) -> Place:
 def index_progress() -> Iterator[IndexProgress]:
     """A bar on stderr while texts are embedded; nothing where there is nothing to embed."""
     columns = (TextColumn("building the index"), BarColumn(), MofNCompleteColumn(), TextColumn("texts"))
-    with Progress(*columns, console=err, transient=True) as bar:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("embed", total=None, visible=False)
 
         def update(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of the gateway share: callers, served gateways, connected clients."""
+"""What the tests of the gateway share: callers, the command line, served gateways, connected clients."""
 
 import os
 import socket
@@ -34,6 +34,25 @@ def environment(settings: Settings) -> dict[str, str]:
         "SANBU_STATE_DIR": str(settings.state_dir),
         "SANBU_NOW": settings.now.isoformat(),
     }
+
+
+def sanbu(settings: Settings, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gateway.cli", *arguments],
+        env={**environment(settings), "COLUMNS": "160", **extra},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def fails_with(done: subprocess.CompletedProcess[str], *words: str) -> None:
+    """One sentence on stderr, a status, and no traceback."""
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
 
 
 def free_port() -> int:

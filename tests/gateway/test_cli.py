@@ -12,26 +12,7 @@ import duckdb
 import pytest
 
 from gateway.settings import Settings
-from tests.gateway.harness import environment
-
-
-def sanbu(settings: Settings, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "gateway.cli", *arguments],
-        env={**environment(settings), "COLUMNS": "160", **extra},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
-def fails_with(done: subprocess.CompletedProcess[str], *words: str) -> None:
-    """One sentence on stderr, a status, and no traceback."""
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr
+from tests.gateway.harness import fails_with, sanbu
 
 
 def test_help_comes_at_once() -> None:

@@ -18,10 +18,10 @@ from scene_kb.measures import (
 
 def test_routing_counts_the_place_of_the_right_scene() -> None:
     ranked = [
-        Ranked("1", ("a", "b", "c", "d"), frozenset({"a"})),
-        Ranked("2", ("a", "b", "c", "d"), frozenset({"d"})),
-        Ranked("3", ("a", "b"), frozenset({"z"})),
-        Ranked("4", (), frozenset({"a"})),
+        Ranked(("a", "b", "c", "d"), frozenset({"a"})),
+        Ranked(("a", "b", "c", "d"), frozenset({"d"})),
+        Ranked(("a", "b"), frozenset({"z"})),
+        Ranked((), frozenset({"a"})),
     ]
     found = routing_figures(ranked)
     assert found["recall@1"].value == 0.25
@@ -32,7 +32,7 @@ def test_routing_counts_the_place_of_the_right_scene() -> None:
 
 def test_fields_count_the_share_of_the_right_ones() -> None:
     order = tuple(f"f{number}" for number in range(20))
-    found = field_figures([Ranked("1", order, frozenset({"f0", "f9"})), Ranked("2", order, frozenset({"f1", "f19"}))])
+    found = field_figures([Ranked(order, frozenset({"f0", "f9"})), Ranked(order, frozenset({"f1", "f19"}))])
     assert found["recall@8"].value == 0.5
     assert found["recall@12"].value == 0.75
     assert found["strict@15"].value == 0.5
