@@ -7,7 +7,8 @@ import pytest
 
 from scene_kb.embedders.base import Embedder
 from scene_kb.evaluate import Report, evaluate_files
-from scene_kb.exchange import MalformedLine, read_questions, read_scenes
+from scene_kb.exchange import MalformedLine, Question, UnknownLabel, labelled, read_questions, read_scenes
+from scene_kb.models import FieldCard, SceneCard
 
 SCENES = (
     {
@@ -96,3 +97,24 @@ def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
 def test_a_question_without_a_scene_is_one_that_nothing_answers(tmp_path: Path) -> None:
     (question,) = read_questions(_write(tmp_path, "q.jsonl", ({"id": "1", "query": "x", "sceneId": None},)))
     assert question.scene is None
+
+
+CARD = SceneCard("ZOO@2", ("zoo",), (FieldCard("weight"), FieldCard("name")))
+
+
+def test_a_scene_may_be_named_without_its_version() -> None:
+    asked = [Question("1", "x", "ZOO"), Question("2", "x", "ZOO@2", frozenset({"name"})), Question("3", "x", None)]
+    assert [question.scene for question in labelled(asked, [CARD])] == ["ZOO@2", "ZOO@2", None]
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "name"),
+    [
+        (Question("1", "x", "ZOO@1"), "scene", "ZOO@1"),
+        (Question("1", "x", "ZOO", frozenset({"wait"})), "field", "wait"),
+    ],
+)
+def test_a_label_that_does_not_exist_is_refused(question: Question, kind: str, name: str) -> None:
+    with pytest.raises(UnknownLabel) as refused:
+        labelled([question], [CARD])
+    assert (refused.value.kind, refused.value.name) == (kind, name)

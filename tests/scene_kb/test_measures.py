@@ -13,6 +13,7 @@ from scene_kb.measures import (
     field_figures,
     reliability,
     routing_figures,
+    share,
 )
 
 
@@ -63,6 +64,15 @@ def test_calibrated_answers_have_no_error_and_sure_wrong_ones_have_one() -> None
     right = np.array([True, False] * 50)
     assert ece(reliability(np.full(100, 0.5), right)) == pytest.approx(0)
     assert ece(reliability(np.ones(100), np.zeros(100, bool))) == pytest.approx(1)
+
+
+def test_a_share_passes_over_resamples_without_anything_to_share() -> None:
+    of = np.array([True] + [False] * 9)
+    found = share(np.ones(10, bool), of)
+    assert found.of == 1
+    assert found.figure is not None
+    assert (found.figure.low, found.figure.value, found.figure.high) == (1.0, 1.0, 1.0)
+    assert share(of, np.zeros(10, bool)).figure is None
 
 
 def test_the_interval_holds_the_figure_and_is_the_same_each_time() -> None:
