@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from engine.dataset import Field
 from engine.errors import Fault, InvalidParameter
 from engine.query import Canonical, Clock, Condition, Note, Operator
-from engine.times.spans import ImpossibleDate, Span, span_of, spans_in
+from engine.times.spans import ImpossibleDate, Span, around, span_of, spans_in
 
 
 def canonical_time(field: Field, operator: Operator, raw: object, *, clock: Clock) -> Canonical:
@@ -57,9 +57,7 @@ def _spans(field: Field, item: object, clock: Clock) -> tuple[Span, ...]:
 
 def _number_left_over(text: str, found: Sequence[Span]) -> bool:
     """Whether a part that was not understood may have been a time too: half of a range must not pass for all of it."""
-    for span in reversed(found):
-        text = text[: span.at] + text[span.at + len(span.text) :]
-    return any(character.isdigit() for character in text)
+    return any(character.isdigit() for character in "".join(around(text, found)))
 
 
 def _named(field: Field, item: object, clock: Clock) -> list[tuple[object, Span]]:

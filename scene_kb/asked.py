@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from engine.times.spans import ImpossibleDate, spans_in
+from engine.times.spans import ImpossibleDate, around, spans_in
 from scene_kb.text import HAN, fold, tidy, tokens
 
 LONGEST = 2000
@@ -97,9 +97,4 @@ def _parted(text: str) -> tuple[str, str]:
         spans = spans_in(text, now=_ANY_TIME, zone=ZoneInfo("UTC"), week_start="monday")
     except ImpossibleDate:  # 2月30日: recognition tells the caller; here it is only no meaning
         return text, ""
-    rest, times, at = "", "", 0
-    for span in spans:
-        rest += text[at : span.at] + " "
-        times += span.text + " "
-        at = span.at + len(span.text)
-    return rest + text[at:], times
+    return " ".join(around(text, spans)), " ".join(span.text for span in spans)

@@ -13,7 +13,7 @@ from scene_kb.learned.weights import Weights
 from scene_kb.models import FieldCard, RankedField, Reason, SceneCard
 from scene_kb.recall import Floats, Terms, View
 from scene_kb.speech import asks_number, asks_time
-from scene_kb.text import fold, has_han
+from scene_kb.text import fold, has_han, is_pair
 
 DEFAULT_LIMIT = 12
 
@@ -162,7 +162,7 @@ def _excluded(view: View, evidence: Evidence, asked: Asked) -> Floats:
 
 def _why(card: SceneCard, evidence: Evidence, terms: Terms, place: int, name: str) -> tuple[Reason, ...]:
     met = np.maximum(evidence.field_met[:, place], evidence.field_value[:, place])
-    words = [terms.tokens[row] for row in np.flatnonzero(met > 0) if not terms.tokens[row].startswith(":")]
+    words = [terms.tokens[row] for row in np.flatnonzero(met > 0) if not is_pair(terms.tokens[row])]
     if not words and not met.any():
         return ()
     kind = "metric" if name in card.metrics else "field"

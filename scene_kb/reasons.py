@@ -6,6 +6,7 @@ from scene_kb.corpus import tokens_of_card
 from scene_kb.evidence import Evidence
 from scene_kb.models import Reason
 from scene_kb.recall import Terms, View, weighted
+from scene_kb.text import is_pair
 
 _MOST = 4
 _FIELDS = 2
@@ -42,7 +43,7 @@ def reasons_for(view: View, evidence: Evidence, terms: Terms, place: int) -> tup
 def _most_met(texts: tuple[str, ...], weights: dict[str, float]) -> tuple[str, ...]:
     """The query's words in the text that holds the weightiest of them, in the text's order; pairs are no words."""
     met = [
-        tuple(dict.fromkeys(word for word in tokens_of_card(text) if word in weights and word[0] != ":"))
+        tuple(dict.fromkeys(word for word in tokens_of_card(text) if word in weights and not is_pair(word)))
         for text in texts
     ]
     return max(met, key=lambda words: sum(weights[word] for word in words), default=())

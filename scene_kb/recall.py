@@ -5,7 +5,7 @@ All statistics are those of the visible scenes, so a hidden scene never moves wh
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from scene_kb.dictionary import dictionary
 from scene_kb.index import Index
 from scene_kb.meaning import Meanings
 from scene_kb.models import SceneCard
-from scene_kb.text import fold, has_han, language_of, tokens
+from scene_kb.text import fold, has_han, is_pair, language_of, tokens
 
 Floats = NDArray[np.float32]
 
@@ -43,15 +43,6 @@ class View:
         self.idf = _idf(corpus, scenes)
         """(vocabulary,) rarity over the visible scenes; 0 for words of hidden scenes alone."""
         self.unknown_idf = float(np.log1p((len(scenes) + 0.5) / 0.5))
-
-    def warm(self) -> None:
-        """Make now what the first question would otherwise wait for."""
-        for made in (self.bm25, self.postings, self.name_mass, self.names_with, self.chunk_vectors):
-            del made
-        for ways in (self.dimension_words, self.dimension_values):
-            del ways
-        if self.unwritten[0]:
-            dictionary()
 
     @cached_property
     def bm25(self) -> BM25Okapi:
@@ -112,12 +103,8 @@ class View:
     @cached_property
     def names_with(self) -> Lists:
         """token -> the names of visible fields that hold it"""
-        corpus = self.corpus
-        visible = np.zeros(len(corpus.cards), bool)
-        visible[self.scenes] = True
-        scene_of_field = np.repeat(np.arange(len(corpus.cards)), corpus.fields.sizes)
-        seen = visible[scene_of_field[corpus.name_field[corpus.token_name]]]
-        token, name = corpus.names.items[seen], corpus.token_name[seen]
+        seen = _places_of_name_items(self) >= 0
+        token, name = self.corpus.names.items[seen], self.corpus.token_name[seen]
         order = np.lexsort((name, token))
         return Lists(np.searchsorted(token[order], np.arange(len(self.idf) + 1)).astype(np.int32), name[order])
 
@@ -146,14 +133,20 @@ class Terms:
     tokens: tuple[str, ...]
     weights: Floats
     """(tokens,) rarity; of an unknown token the rarity of a word that no scene has; 0 where its absence says nothing"""
-    alike: Floats
-    """(tokens,) 1 for each word that asks for a meaning, 0 for pairs of characters and what has no weight"""
     likeness: Floats
     """(tokens, words + 1) degrees from 0 to 1"""
     slot: Ints
     """(vocabulary,)"""
     words: Ints
     """(words,) the vocabulary number of column 1, 2, ..."""
+
+    @property
+    def alike(self) -> Floats:
+        """(tokens,) 1 for each word that asks for a meaning, 0 for pairs of characters and what has no weight"""
+        return np.array(
+            [weight > 0 and not is_pair(token) for token, weight in zip(self.tokens, self.weights, strict=True)],
+            np.float32,
+        )
 
 
 @dataclass(frozen=True)
@@ -185,45 +178,41 @@ def terms_of(view: View, asked: Asked) -> Terms:
             weights[row] = view.idf[best.token]
         elif asked.tokens[row] in asked.view_words:
             weights[row] = 0
-        if asked.tokens[row].startswith(":"):
-            weights[row] *= PAIR_WEIGHT
-    paired = np.array([token.startswith(":") for token in asked.tokens], bool)
-    weights[_bridges(asked.tokens, met=[bool(len(np.flatnonzero(row))) for row in likeness])] = 0
+    paired = np.array([is_pair(token) for token in asked.tokens], bool)
+    weights[paired] *= PAIR_WEIGHT
+    weights[_bridges(asked.tokens, met=np.asarray(likeness.any(axis=1), bool))] = 0
     slot = np.zeros(len(view.idf), np.int32)
     slot[words] = np.arange(1, len(words) + 1)
-    for row in (row for row, token in enumerate(asked.tokens) if token in asked.row_words):
-        weights[row] *= _named_share(view, row, likeness, slot)
-    alike = np.where(paired, 0, weights > 0).astype(np.float32)
-    return Terms(asked.tokens, weights, alike, likeness, slot, np.asarray(words, np.int32))
+    terms = Terms(asked.tokens, weights, likeness, slot, np.asarray(words, np.int32))
+    shares = [
+        _named_share(view, terms, row) if token in asked.row_words else 1.0 for row, token in enumerate(asked.tokens)
+    ]
+    return replace(terms, weights=weights * np.array(shares, np.float32))
 
 
-def _named_share(view: View, row: int, likeness: Floats, slot: Ints) -> float:
+def _named_share(view: View, terms: Terms, row: int) -> float:
     """How much of the rest of a field's name that holds the token is asked for too, at best: `10` of "top 10" says
     nothing for `play_10s`, `average` of "average age" all for `average_age`.
     """
-    corpus = view.corpus
-    own = likeness[row] > 0
-    own[0] = False
-    words = np.flatnonzero(np.isin(slot, np.flatnonzero(own)))
-    names = np.concatenate([view.names_with[int(word)] for word in words]) if len(words) else np.zeros(0, np.int32)
+    own = terms.likeness[row] > 0
+    names = view.names_with.take(terms.words[np.flatnonzero(own) - 1]).items
     if not len(names):
         return 0.0
-    held = corpus.names.take(names)
-    rarity = np.where(own[slot[held.items]], 0, view.idf[held.items])
-    asked = np.delete(likeness, row, axis=0).max(axis=0, initial=0.0)
-    asked[0] = 0
-    rest = held.sums(rarity)
-    met = held.sums((rarity * asked[slot[held.items]]).astype(np.float32))
+    held = view.corpus.names.take(names)
+    columns = terms.slot[held.items]
+    rarity = np.where(own[columns], 0, view.idf[held.items])
+    others = np.delete(terms.likeness, row, axis=0).max(axis=0, initial=0.0)
+    rest, met = held.sums(rarity), held.sums(rarity * others[columns])
     return float(np.where(rest > 1e-6, met / np.maximum(rest, 1e-6), 1).max())
 
 
-def _bridges(said: Sequence[str], met: Sequence[bool]) -> list[int]:
+def _bridges(said: Sequence[str], met: NDArray[np.bool_]) -> list[int]:
     """The pairs that join the end of one known word with the start of another: that two words stand side by side says
     less than the words, and would outweigh those that every scene has.
     """
-    words = [token for token, known in zip(said, met, strict=True) if known and len(token) > 1 and token[0] != ":"]
+    words = [token for token, known in zip(said, met, strict=True) if known and len(token) > 1 and not is_pair(token)]
     ends, starts = {word[-1] for word in words}, {word[0] for word in words}
-    return [row for row, token in enumerate(said) if token[0] == ":" and token[1] in ends and token[2] in starts]
+    return [row for row, token in enumerate(said) if is_pair(token) and token[1] in ends and token[2] in starts]
 
 
 def text_to_embed(view: View, asked: Asked) -> str:
@@ -235,7 +224,7 @@ def text_to_embed(view: View, asked: Asked) -> str:
     vocabulary = view.corpus.vocabulary
     said: dict[str, None] = {}
     for token in asked.tokens:
-        if language_of(token) in none_written and not token.startswith(":"):
+        if language_of(token) in none_written and not is_pair(token):
             words = dictionary().other_words(token)
             known = [word for word in words if word in vocabulary and view.idf[vocabulary[word]] > 0]
             known.sort(key=lambda word: (-words[word], word))
@@ -285,19 +274,26 @@ def _dimension_of_grain(cards: Sequence[SceneCard]) -> Mapping[str, str]:
     return {field: name for field, name in best.items() if of_field[field][name] * 2 > scenes_with[field]}
 
 
+def _place_of_scene(view: View) -> Ints:
+    """(scenes of the corpus,) where each stands in the view; -1 for a hidden one"""
+    place_of = np.full(len(view.corpus.cards), -1, np.int32)
+    place_of[view.scenes] = np.arange(len(view.scenes))
+    return place_of
+
+
+def _places_of_name_items(view: View) -> Ints:
+    """(items of `names`,) the place of the scene that the name's field belongs to; -1 for a hidden one"""
+    corpus = view.corpus
+    return _place_of_scene(view)[corpus.fields.owners()[corpus.name_field[corpus.token_name]]]
+
+
 def _postings(view: View) -> tuple[Lists, Floats]:
     corpus = view.corpus
-    place_of = np.full(len(corpus.cards), -1, np.int64)
-    place_of[view.scenes] = np.arange(len(view.scenes))
-    scene_of_field = np.repeat(np.arange(len(corpus.cards)), corpus.fields.sizes)
-    name_of = np.repeat(np.arange(len(corpus.name_field)), corpus.names.sizes)
-    place = place_of[scene_of_field[corpus.name_field[name_of]]]
     token = corpus.names.items.astype(np.int64)
-    share = view.idf[token] / np.maximum(view.name_mass[name_of], 1e-6)
-    scene_of_about = np.repeat(np.arange(len(corpus.cards)), corpus.scene_tokens.sizes)
+    share = view.idf[token] / np.maximum(view.name_mass[corpus.token_name], 1e-6)
     rest_token = corpus.scene_tokens.items.astype(np.int64)
     # A word of the purpose or a table's title counts like a word that is half of a field's name.
-    place = np.concatenate([place, place_of[scene_of_about]])
+    place = np.concatenate([_places_of_name_items(view), _place_of_scene(view)[corpus.scene_tokens.owners()]])
     token = np.concatenate([token, rest_token])
     share = np.concatenate([share, np.full(len(rest_token), 0.5)])
     seen = place >= 0

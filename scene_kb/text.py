@@ -84,9 +84,8 @@ def pairs(run: str) -> Iterator[str]:
     return (f":{run[at : at + 2]}" for at in range(len(run) - 1))
 
 
-def warm() -> None:
-    """Load the word list now (0.6 s) rather than within the first Chinese question."""
-    _segmenter()
+def is_pair(token: str) -> bool:
+    return token.startswith(":")
 
 
 def _tokens(tidied: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ beside others in `placing`. Pure: "now" is an argument.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -67,8 +68,15 @@ def span_of(text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart) 
     if len(spans) != 1:
         return None
     (span,) = spans
-    around = text[: span.at] + text[span.at + len(span.text) :]
-    return span if _AROUND.fullmatch(around.lower().strip()) else None
+    rest = "".join(around(text, spans))
+    return span if _AROUND.fullmatch(rest.lower().strip()) else None
+
+
+def around(text: str, spans: Sequence[Span]) -> list[str]:
+    """What stands before, between and after the spans, which were found in this text and are in order."""
+    starts = (0, *(span.at + len(span.text) for span in spans))
+    ends = (*(span.at for span in spans), len(text))
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _span(reading: Reading, text: str, origins: tuple[int, ...], anchor: Anchor) -> Span:

@@ -27,6 +27,7 @@ from scene_kb.learned.weights import VERSION, learned_weights
 from scene_kb.measures import auroc, coverage, ece, reliability
 from scene_kb.rerank import DENSE_FEATURES, KEYWORD_FEATURES, Features
 from scene_kb.resolver import HybridResolver
+from scene_kb.shipped import folder_of
 from scripts.learn.databases import digest_of
 from scripts.learn.fit import as_mapping, fit_order, fit_probability, lists_of
 from scripts.learn.samples import (
@@ -44,12 +45,10 @@ from scripts.learn.samples import (
 )
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / "scripts" / "learn" / "data"
 FOLDS = 5
 FOLDS_FILE = ROOT / "scripts" / "learn" / "folds.json"
 CATALOGS = {"ads": 0, "flights": 1}
 """The curated catalogs and their folds: what a catalog is worth is told by weights that have seen none of it."""
-SHIPPED = ("ads", "flights")
 CURATED = 1.0
 """How much a curated catalog counts beside a set of as many questions."""
 SMALL_DRAWS = 60
@@ -251,7 +250,7 @@ def collect(bench: Path | None, cache: Path, embedder_setting: str) -> Data:
         data.databases.update(databases)
         say(f"{world.name}: {len(world.cards)} scenes, {len(world.questions)} questions")
 
-    for world in worlds(bench, DATA):
+    for world in worlds(bench, ROOT / "scripts" / "learn" / "data"):
         resolver = resolver_of(world, embedder, cache, learned_weights())
         add(world, resolver)
         if world.withheld:
@@ -260,8 +259,7 @@ def collect(bench: Path | None, cache: Path, embedder_setting: str) -> Data:
             data.judged.extend(routing_samples(part, resolver))
         strangers += world.questions
     for name in CATALOGS:
-        folder = (ROOT / "scene_kb" / "catalogs" if name in SHIPPED else DATA / "curated") / name
-        for number, world in enumerate(catalog_worlds(folder, golden=name not in SHIPPED)):
+        for number, world in enumerate(catalog_worlds(folder_of(name))):
             resolver = resolver_of(world, embedder, cache, learned_weights())
             add(world, resolver)
             for part in (world, strange_world(world, strangers, number), *small_worlds(world, strangers, 12, number)):

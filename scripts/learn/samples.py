@@ -1,9 +1,8 @@
 """Development data as samples: for each question what the ranking sees, with the right scene or fields beside it.
 
-Three kinds of data: the benchmark parts and our hand-written Chinese schemas (scenes described by names alone);
-curated catalogs of our own with questions by somebody who had not read them; and the example questions of all curated
-catalogs, each asked while it is left out of its own scene's card. The golden questions of the two catalogs that are
-shipped are not among them: they measure.
+Three kinds of data: the benchmark parts and our hand-written Chinese schemas (scenes described by names alone), and
+the example questions of the demonstration catalogs, each asked while it is left out of its own scene's card. Their
+golden questions are not among them: they measure.
 """
 
 import random
@@ -101,15 +100,10 @@ def _written_worlds(folder: Path, bench: Path | None) -> Iterator[World]:
         yield World(name, own + others, asked, frozenset(withheld & wanted))
 
 
-def catalog_worlds(folder: Path, *, golden: bool) -> Iterator[World]:
-    """One world for each position in the scenes' lists of example questions; `golden`: one for its golden questions."""
+def catalog_worlds(folder: Path) -> Iterator[World]:
+    """One world for each position in the scenes' lists of example questions."""
     catalog = load_catalog(folder)
     cards = tuple(card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
-    if golden:
-        refs = {scene.scene_id: scene.ref for scene in catalog.scenes}
-        questions = read_questions(folder / "golden.jsonl")
-        named = tuple(replace(each, scene=each.scene and refs[each.scene]) for each in questions)
-        yield World(folder.name, cards, named, catalog=folder.name)
     for position in range(max(len(card.questions) for card in cards)):
         asked = [card for card in cards if position < len(card.questions)]
         yield World(

@@ -2,40 +2,14 @@
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gateway.settings import Settings
+from tests.exchange import LIBRARY, ZOO, Line, written
 from tests.gateway.harness import fails_with, sanbu
 
-Line = Mapping[str, Any]
-
-ZOO: Line = {
-    "sceneId": "zoo",
-    "title": "zoo",
-    "lang": "en",
-    "groups": ["animals", "keepers"],
-    "fields": [
-        {"name": "animals.species", "title": "species", "group": "animals", "type": "text"},
-        {"name": "animals.weight", "title": "weight", "group": "animals", "type": "number"},
-        {"name": "keepers.name", "title": "keeper name", "group": "keepers", "type": "text"},
-    ],
-    "withhold": False,
-}
-LIBRARY: Line = {
-    "sceneId": "library",
-    "title": "图书馆",
-    "lang": "zh",
-    "groups": ["图书", "读者"],
-    "fields": [
-        {"name": "book.title", "title": "书名", "group": "图书", "type": "text"},
-        {"name": "reader.card", "title": "借书证号", "group": "读者", "type": "text"},
-    ],
-    "withhold": True,
-}
 WEIGHT: Line = {"id": "q1", "query": "weight of each species", "sceneId": "zoo", "fields": ["animals.weight"]}
 TITLES: Line = {"id": "q2", "query": "每本书的书名", "sceneId": "library", "fields": ["book.title"]}
 ASTRAY: Line = {"id": "q3", "query": "每张借书证号的书名", "sceneId": "zoo", "fields": []}
@@ -48,15 +22,10 @@ GOLDEN: tuple[Line, ...] = (
 )
 
 
-def written(path: Path, *lines: Line) -> str:
-    path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    return str(path)
-
-
 def files(folder: Path, *questions: Line) -> tuple[str, ...]:
     """The options that name two scenes and these questions."""
     scenes = written(folder / "scenes.jsonl", ZOO, LIBRARY)
-    return "--scenes", scenes, "--questions", written(folder / "questions.jsonl", *questions)
+    return "--scenes", str(scenes), "--questions", str(written(folder / "questions.jsonl", *questions))
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +93,8 @@ def test_a_catalog_is_measured_by_its_own_golden_questions(settings: Settings, c
 
 def test_questions_that_all_have_answers_say_nothing_of_no_match(settings: Settings, tmp_path: Path) -> None:
     scenes = written(tmp_path / "scenes.jsonl", ZOO, {**LIBRARY, "withhold": False})
-    given = ("--scenes", scenes, "--questions", written(tmp_path / "questions.jsonl", WEIGHT, TITLES))
+    questions = written(tmp_path / "questions.jsonl", WEIGHT, TITLES)
+    given = ("--scenes", str(scenes), "--questions", str(questions))
     found = json.loads(sanbu(settings, "kb", "eval", *given, "--json").stdout)
     nothing = {"auroc": None, "coverage@p95": None}
     assert found["noMatch"] == {"n": 0, **nothing, "ci": nothing}

@@ -9,32 +9,8 @@ from scene_kb.embedders.base import Embedder
 from scene_kb.evaluate import Report, evaluate_files
 from scene_kb.exchange import MalformedLine, Question, UnknownLabel, labelled, read_questions, read_scenes
 from scene_kb.models import FieldCard, SceneCard
+from tests.exchange import LIBRARY, ZOO, written
 
-SCENES = (
-    {
-        "sceneId": "zoo",
-        "title": "zoo",
-        "lang": "en",
-        "groups": ["animals", "keepers"],
-        "fields": [
-            {"name": "animals.species", "title": "species", "group": "animals", "type": "text"},
-            {"name": "animals.weight", "title": "weight", "group": "animals", "type": "number"},
-            {"name": "keepers.name", "title": "keeper name", "group": "keepers", "type": "text"},
-        ],
-        "withhold": False,
-    },
-    {
-        "sceneId": "library",
-        "title": "图书馆",
-        "lang": "zh",
-        "groups": ["图书", "读者"],
-        "fields": [
-            {"name": "book.title", "title": "书名", "group": "图书", "type": "text"},
-            {"name": "reader.card", "title": "借书证号", "group": "读者", "type": "text"},
-        ],
-        "withhold": True,
-    },
-)
 QUESTIONS = (
     {"id": "1", "query": "What is the weight of each species?", "sceneId": "zoo", "fields": ["animals.weight"]},
     {"id": "2", "query": "list the keeper names", "sceneId": "zoo", "fields": ["keepers.name"], "source": "ignored"},
@@ -43,17 +19,11 @@ QUESTIONS = (
 )
 
 
-def _write(folder: Path, name: str, rows: tuple[dict[str, object], ...]) -> Path:
-    path = folder / name
-    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n", encoding="utf-8")
-    return path
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Report:
     folder = tmp_path_factory.mktemp("sets")
     return evaluate_files(
-        _write(folder, "scenes.jsonl", SCENES), _write(folder, "questions.jsonl", QUESTIONS), embedder
+        written(folder / "scenes.jsonl", ZOO, LIBRARY), written(folder / "questions.jsonl", *QUESTIONS), embedder
     )
 
 
@@ -79,8 +49,8 @@ def test_questions_find_their_scenes_across_languages(report: Report) -> None:
 
 
 def test_a_set_without_withheld_scenes_has_no_no_match_figure(tmp_path: Path, embedder: Embedder) -> None:
-    scenes = _write(tmp_path, "scenes.jsonl", tuple({**scene, "withhold": False} for scene in SCENES))
-    found = evaluate_files(scenes, _write(tmp_path, "questions.jsonl", QUESTIONS), embedder).to_json()
+    scenes = written(tmp_path / "scenes.jsonl", *({**scene, "withhold": False} for scene in (ZOO, LIBRARY)))
+    found = evaluate_files(scenes, written(tmp_path / "questions.jsonl", *QUESTIONS), embedder).to_json()
     assert found["noMatch"]["auroc"] is None
     assert found["noMatch"]["coverage@p95"] is None
 
@@ -88,14 +58,14 @@ def test_a_set_without_withheld_scenes_has_no_no_match_figure(tmp_path: Path, em
 @pytest.mark.parametrize("line", ["{", "[]", '{"title": "no id"}'])
 def test_a_broken_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "scenes.jsonl"
-    path.write_text(json.dumps(SCENES[0]) + "\n" + line + "\n", encoding="utf-8")
+    path.write_text(json.dumps(ZOO) + "\n" + line + "\n", encoding="utf-8")
     with pytest.raises(MalformedLine) as refused:
         read_scenes(path)
     assert refused.value.line == 2
 
 
 def test_a_question_without_a_scene_is_one_that_nothing_answers(tmp_path: Path) -> None:
-    (question,) = read_questions(_write(tmp_path, "q.jsonl", ({"id": "1", "query": "x", "sceneId": None},)))
+    (question,) = read_questions(written(tmp_path / "q.jsonl", {"id": "1", "query": "x", "sceneId": None}))
     assert question.scene is None
 
 
