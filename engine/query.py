@@ -124,7 +124,7 @@ class Column:
         if self.field is None or self.aggregation in ("count", "countDistinct"):
             return "int32" if self.field is None else "int64"
         if self.aggregation in ("avg", "median"):
-            return "float64"
+            return self.field.type if self.field.type.startswith("decimal") else "float64"
         if self.grain is not None and self.grain != "hour":
             return "date"
         if self.aggregation == "sum" and not self.field.type.startswith("decimal"):

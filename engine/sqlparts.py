@@ -83,8 +83,11 @@ def aggregate(column: Column) -> exp.Expr:
 def typed(value: exp.Expr, column: Column, *, finite: bool) -> exp.Expr:
     """A measure in its column's type: decimals keep their scale, at full width, and whole numbers theirs.
 
-    What may be NaN stays a float, since no decimal can hold that.
+    What may be NaN stays a float, since no decimal can hold that. So does an average: its last digits depend on the
+    order of the sum, and would tip a half over or not; it is rounded when it is written.
     """
+    if column.aggregation in ("avg", "median"):
+        return value
     if column.type.startswith("decimal") and finite:
         scale = int(column.type.rstrip(")").rpartition(",")[2])
         return exp.cast(value, exp.DataType.build(f"DECIMAL(38, {scale})"))

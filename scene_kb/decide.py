@@ -15,7 +15,7 @@ _WIDEST = 4.0
 """Leads beyond this tell nothing more, and a scene that stands alone has no lead to measure."""
 
 STRANGE = 0.05
-"""What is left of a confidence without a single word in common."""
+"""What is left of a confidence where no scene is called what the query asks for."""
 
 KEYWORD_SIGNS = ("covered", "met", "covered_group", "joint", "best_field", "bm25")
 """Features of the first place that are taken over as they are."""
@@ -75,8 +75,8 @@ def standing(features: Features, scores: Floats, *, words: int, scenes: int, bes
 
 
 def decide(stand: Standing, stage: Stage, thresholds: Thresholds, *, strange: bool) -> Decision:
-    """`strange`: no word of the query stands in any candidate, though they share a language. Vectors alone are then no
-    evidence: every text is near some text.
+    """`strange`: no candidate is called what the query asks for, though they share a language. Vectors alone are then
+    no evidence: every text is near some text.
     """
     right = stage.right.probability(stand.signs)
     answerable = max(stage.answerable.probability(stand.signs), right)

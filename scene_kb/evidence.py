@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from scene_kb.corpus import Corpus, Ints, Lists
 from scene_kb.recall import Floats, Terms, View
 
+_NAMED = 0.2
+"""Rarity that is called something, as a share of the rarity of unknown words, below which a query is strange."""
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -76,6 +79,23 @@ def evidence_of(view: View, terms: Terms, scenes: Ints, *, fields: Ints | None =
         about_met=_scenes_met(corpus.about_tokens, terms, scenes),
         scene_met=_scenes_met(corpus.scene_tokens, terms, scenes),
     )
+
+
+def is_strange(terms: Terms, evidence: Evidence) -> bool:
+    """Whether next to nothing that the query asks for is called anything in any candidate: a legal value among words
+    that no scene knows (will it rain in Shanghai?) is no evidence.
+    """
+    if not evidence.scene_met.any():
+        return True
+    value, about = _anywhere(evidence.field_value), _anywhere(evidence.about_met)
+    # A scene's questions name values too.
+    named = np.maximum.reduce([_anywhere(evidence.field_met), _anywhere(evidence.title_met), about * (value == 0)])
+    unknown = terms.weights * terms.alike * (_anywhere(terms.likeness) == 0)
+    return bool(value.any()) and float((terms.weights * named).sum()) < _NAMED * float(unknown.sum())
+
+
+def _anywhere(met: Floats) -> Floats:
+    return np.asarray(met.max(axis=1, initial=0.0), np.float32)
 
 
 def highest_by(values: Floats, owner: Ints, count: int) -> Floats:

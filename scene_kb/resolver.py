@@ -14,7 +14,7 @@ from scene_kb.cards import shown_card
 from scene_kb.corpus import Ints, corpus_of
 from scene_kb.decide import Decision, Standing, decide, standing
 from scene_kb.embedders.base import Embedder
-from scene_kb.evidence import Evidence, evidence_of
+from scene_kb.evidence import Evidence, evidence_of, is_strange
 from scene_kb.fields import rank_fields
 from scene_kb.index import Index
 from scene_kb.learned.weights import Linear, Weights, learned_weights
@@ -127,8 +127,8 @@ class HybridResolver:
         else:
             stage, embedded = self._weights.full, True
             seen = self.full_pass(view, asked, terms, allowed, self.vector(view, asked))
-        strange = _shares_language(view, asked) and not seen.evidence.scene_met.any()
-        decision = decide(seen.stand, stage, self._weights.thresholds, strange=strange)
+        odd = strange(view, asked, terms, seen.evidence)
+        decision = decide(seen.stand, stage, self._weights.thresholds, strange=odd)
         return Match(decision.verdict, self._candidates(visible, asked, seen, decision), decision.decisive, embedded)
 
     def rank_fields(
@@ -266,9 +266,10 @@ class HybridResolver:
         )
 
 
-def _shares_language(view: View, asked: Asked) -> bool:
-    """Whether a word of the query could stand in a visible scene: Chinese beside Chinese, letters beside letters."""
-    return ("zh" if has_han(asked.text) else "en") not in view.unwritten[1]
+def strange(view: View, asked: Asked, terms: Terms, evidence: Evidence) -> bool:
+    """Whether the query asks for nothing that a candidate is called, though some visible scene shares its language."""
+    shares_language = ("zh" if has_han(asked.text) else "en") not in view.unwritten[1]
+    return shares_language and is_strange(terms, evidence)
 
 
 def _conforms(it: HybridResolver) -> Resolver:

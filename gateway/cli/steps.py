@@ -1,8 +1,10 @@
 """The three steps as a person reads them. Shows wire answers and nothing else: what an agent would see."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Group
 from rich.panel import Panel
 from rich.text import Text
@@ -12,6 +14,8 @@ from gateway.cli.terminal import out, show_problem, table
 Wire = Mapping[str, Any]
 
 _ROWS = 10
+_CELL = 28  # where longer texts are folded
+_SHOWN_DIGITS = 6  # of a float; the JSON has them all
 
 
 def show_step(tool: str, said: Wire) -> None:
@@ -54,10 +58,10 @@ def _found(said: Wire) -> None:
 
 def _selected(said: Wire) -> None:
     rows = [
-        (it["name"], it["role"], it["type"], it.get("unit"), it["about"], ", ".join(it["flags"]))
+        (it["name"], it["role"], " ".join((it["type"], it.get("unit", ""))), " ".join((it["about"], *it["flags"])))
         for it in said["fields"]
     ]
-    out.print(table(None, ("field", "role", "type", "unit", "about", "flags"), rows))
+    out.print(table(None, ("field", "role", "type", "about"), rows, whole=(0, 2)))
     out.print(Text(f"  {said['of']['notRelevant']} of {said['of']['visible']} fields left out", style="dim"))
 
 
@@ -72,7 +76,7 @@ def show_answer(said: Wire) -> None:
     style = "green" if complete else "yellow"
     out.print(Panel(Group(*lines), title=said["status"], title_align="left", border_style=style, expand=False))
     if said["rows"]:
-        out.print(_grid(said["columns"], said["rows"][:_ROWS]))
+        _show_rows(said["columns"], said["rows"][:_ROWS])
     if len(said["rows"]) > _ROWS:
         out.print(Text(f"  … {len(said['rows']) - _ROWS} more rows on this page", style="dim"))
     for warning in said["warnings"]:
@@ -81,12 +85,34 @@ def show_answer(said: Wire) -> None:
     out.print(Text(f"  snapshot {snapshot['id']}, data as of {snapshot['dataAsOf']}", style="dim"))
 
 
-def _grid(columns: Sequence[Wire], rows: Sequence[Sequence[object]]) -> Any:
+def _show_rows(columns: Sequence[Wire], rows: Sequence[Sequence[object]]) -> None:
+    """The leading columns that the terminal has room for; the others are named."""
+    titles = [f"{it['name']}\n({it['unit']})" if it.get("unit") else it["name"] for it in columns]
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    fitting = _fitting([titles, *cells], out.width)
     numeric = [
-        at for at, column in enumerate(columns) if column["type"].startswith(("int", "uint", "float", "decimal"))
+        at for at, it in enumerate(columns[:fitting]) if it["type"].startswith(("int", "uint", "float", "decimal"))
     ]
-    titles = [f"{it['name']} ({it['unit']})" if it.get("unit") else it["name"] for it in columns]
-    return table(None, titles, rows, right=numeric)
+    out.print(table(None, titles[:fitting], [row[:fitting] for row in cells], right=numeric))
+    if fitting < len(columns):
+        left_out = ", ".join(it["name"] for it in columns[fitting:])
+        out.print(Text(f"  no room for {left_out} (a wider terminal or --json shows all)", style="dim"))
+
+
+def _fitting(lines: Sequence[Sequence[str]], room: int) -> int:
+    """How many leading columns have room side by side; at least one."""
+    widths = [min(_CELL, max(map(_width, column))) + 3 for column in zip(*lines, strict=True)]
+    return max(1, sum(total < room for total in accumulate(widths)))
+
+
+def _width(text: str) -> int:
+    return max(map(cell_len, text.splitlines()), default=0)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.{_SHOWN_DIGITS}g}"
+    return "" if value is None else str(value)
 
 
 def _spoken(value: object) -> str:

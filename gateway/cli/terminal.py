@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -43,12 +43,18 @@ def index_progress() -> Iterator[IndexProgress]:
 
 
 def table(
-    title: str | None, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Sequence[int] = ()
+    title: str | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    right: Sequence[int] = (),
+    whole: Sequence[int] = (),
 ) -> Table:
-    """Cells are data and shown as text: no markup in them is obeyed."""
+    """Cells are data and shown as text: no markup in them is obeyed. Columns in `whole` are never folded."""
     made = Table(*[], title=title, title_justify="left", header_style="bold")
     for position, column in enumerate(columns):
-        made.add_column(Text(column), justify="right" if position in right else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if position in right else "left"
+        made.add_column(Text(column), justify=justify, overflow="fold", no_wrap=position in whole)
     for row in rows:
         made.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     return made

@@ -24,7 +24,7 @@ from scene_kb.index import Index, build
 from scene_kb.learned.weights import Weights
 from scene_kb.models import SceneCard
 from scene_kb.recall import terms_of
-from scene_kb.resolver import HybridResolver
+from scene_kb.resolver import HybridResolver, strange
 from scene_kb.text import has_han
 
 Block = NDArray[np.float32]
@@ -179,7 +179,7 @@ def routing_samples(
             len(asked.tokens),
             len(refs),
             question.scene in refs,
-            not full.evidence.scene_met.any(),
+            strange(view, asked, terms, full.evidence),
             Pass(keyword[0].features.values, right(keyword[0].recalled.places), None) if keyword else None,
             Pass(full.features.values, right(full.recalled.places), full.best_cosine),
         )

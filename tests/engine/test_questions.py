@@ -423,7 +423,11 @@ async def test_columns_say_the_type_and_unit_of_what_they_hold(house: House) -> 
         **{"units": ("int64", None), "units_avg": ("float64", None), "units:max": ("int64", None)},
         **{"lines": ("int64", None), "customers": ("int64", None), "end:count": ("int64", None)},
         **{"first_day": ("date", None), "weight": ("float64", "kg"), "row_count": ("int32", None)},
-        **{"销售额(元)": ("decimal(18,2)", "CNY"), "cost:avg": ("float64", "CNY"), "cost:count": ("int64", None)},
+        **{
+            "销售额(元)": ("decimal(18,2)", "CNY"),
+            "cost:avg": ("decimal(38,10)", "CNY"),
+            "cost:count": ("int64", None),
+        },
     }
     answer = await house.ask(tuple(expected)[3:], group_by=tuple(expected)[:3])
     assert {it.label: (it.type, it.unit) for it in answer.plan.resolved.columns} == expected
@@ -433,6 +437,12 @@ async def test_an_average_of_whole_numbers_is_not_rounded(house: House) -> None:
     values = [row["units"] for row in shop.ROWS if row["units"] is not None]
     answer = await house.ask(("units_avg", "units_median"), {"units_avg": {"lt": 2.5}}, group_by=())
     assert answer.page.rows[0][0] == pytest.approx(sum(values) / len(values))
+
+
+async def test_an_average_of_decimals_keeps_their_scale(house: House) -> None:
+    """19.99, 0, 100.10 and -5 are there equally often, so that the median lies half way between two of them."""
+    answer = await house.ask(("销售额(元):avg", "销售额(元):median"), group_by=())
+    assert answer.page.rows == (("28.77", "10.00"),)
 
 
 async def test_times_of_day_are_read_and_structures_are_only_asked_whether_they_are_there(tmp_path: Path) -> None:

@@ -50,6 +50,14 @@ def test_ask_shows_the_steps_to_a_person(settings: Settings) -> None:
         assert shown in done.stdout
 
 
+def test_columns_without_room_are_named_instead_of_squeezed(settings: Settings) -> None:
+    asked = ("-g", "channel", "-f", "amount", "-f", "copies", "-f", "row_count", "-f", "amount:avg")
+    done = sanbu(settings, "query", "orders", *asked, COLUMNS="50")
+    assert done.returncode == 0, done.stderr
+    assert "no room for amount:avg" in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.splitlines())) <= 50
+
+
 def test_a_persons_query_runs_under_the_same_permissions(settings: Settings) -> None:
     done = sanbu(settings, "query", "orders", "-f", "amount", "-g", "channel", "-w", "day=昨天", "--json")
     assert done.returncode == 0, done.stderr

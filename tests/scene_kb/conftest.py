@@ -96,6 +96,7 @@ CARDS = (
             _field("dep_delay", "起飞延误", "departure delay", metric=True),
             _field("arr_delay", "到达延误", "arrival delay", metric=True),
             _field("visibility", "能见度", "visibility"),
+            _field("city", "城市", "city", values=("上海", "Lisbon")),
         ),
         dimensions=("route",),
         dimension_names=(_ROUTE_NAMES,),

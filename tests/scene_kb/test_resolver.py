@@ -49,6 +49,17 @@ def test_what_no_scene_answers_is_no_match(resolver: HybridResolver, query: str)
     assert resolver.match(query, visible=EVERY).verdict == "no_match"
 
 
+@pytest.mark.parametrize("query", ["明天上海会下雨吗", "帮我订一张去上海的机票", "cheap hotels in Lisbon"])
+def test_a_legal_value_among_unknown_words_is_no_match(resolver: HybridResolver, query: str) -> None:
+    assert resolver.match(query, visible=EVERY).verdict == "no_match"
+
+
+@pytest.mark.parametrize("query", ["上海的起飞延误", "Lisbon", "departure delay in Lisbon on umbrella days"])
+def test_a_legal_value_beside_a_name_is_not_strange(resolver: HybridResolver, query: str) -> None:
+    match = resolver.match(query, visible=EVERY)
+    assert (_first(match), match.verdict != "no_match") == ("QUERY_FLIGHT_DELAY@1", True)
+
+
 @pytest.mark.parametrize("query", ["按渠道和广告看花费", "spend by channel and ad"])
 def test_a_scene_across_dimensions_wins_where_the_query_names_several(resolver: HybridResolver, query: str) -> None:
     assert _first(resolver.match(query, visible=EVERY)) == "QUERY_CHANNEL_AD@1"
