@@ -1,11 +1,14 @@
 """One way to compare names: width, case and Han script folded away. And one did-you-mean for every package."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import opencc
 from rapidfuzz import fuzz, process
+
+_SPACE = re.compile(r"\s+")
 
 
 @lru_cache(maxsize=1)
@@ -15,8 +18,14 @@ def _simplifier() -> opencc.OpenCC:
 
 @lru_cache(maxsize=16_384)
 def fold(text: str) -> str:
-    """NFKC, traditional to simplified, case folded, outer white space off. Two texts with one fold mean one name."""
-    return str(_simplifier().convert(unicodedata.normalize("NFKC", text))).casefold().strip()
+    """Tidy, and case folded. Two texts with one fold mean one name."""
+    return tidy(text).casefold()
+
+
+def tidy(text: str) -> str:
+    """NFKC, traditional to simplified, runs of white space as one space, and none outside."""
+    text = _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip()
+    return text if text.isascii() else str(_simplifier().convert(text))
 
 
 def nearest(text: str, names: Mapping[str, Iterable[str]]) -> tuple[str, ...]:

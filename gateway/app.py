@@ -11,6 +11,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 import anyio
+import anyio.to_thread
 import structlog
 
 from engine.backends.base import Backend, open_backend
@@ -26,8 +27,8 @@ from gateway.turns import Gateway
 from scene_kb import shipped
 from scene_kb.cards import card_of
 from scene_kb.catalog import load_catalog
-from scene_kb.embedders.base import Embedder, open_embedder
-from scene_kb.index import Index, NoIndex, Progress, StaleIndex, build, open_index
+from scene_kb.embedders.base import Embedder, EmbedderUnavailable, open_embedder
+from scene_kb.index import Index, Progress, current
 from scene_kb.models import Catalog
 from scene_kb.resolver import Resolver
 from sessions import trace
@@ -53,6 +54,17 @@ class App:
             except StoreUnavailable as down:
                 _log.warning("old sessions could not be forgotten", store=down.url, detail=down.detail)
             await anyio.sleep(3600)
+
+    async def warm(self) -> None:
+        """Loads word lists, statistics and the embedding model, which the first question would wait for."""
+        steps = self.gateway.steps
+        visible = frozenset(steps.visible_scenes(self.local))
+        try:
+            await anyio.to_thread.run_sync(
+                lambda: steps.resolver.match("预热", visible=visible), abandon_on_cancel=True
+            )
+        except EmbedderUnavailable as down:
+            _log.warning("questions cannot be embedded", detail=str(down))
 
 
 @dataclass(frozen=True)
@@ -125,13 +137,8 @@ def open_knowledge(
     # By where the catalog lies, so that an edited one takes over the vectors of all that stayed.
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     built = settings.cache_dir / "index" / f"{catalog.name}-{place}"
-    try:
-        index = open_index(built)
-        index.require(digest=catalog.digest, embedder=embedder.name)
-    except (NoIndex, StaleIndex):
-        cards = [card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes]
-        index = build(cards, built, embedder, digest=catalog.digest, progress=progress)
-    return index, embedder
+    cards = (card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
+    return current(cards, built, embedder, progress=progress), embedder
 
 
 def open_backends(datasets: Mapping[str, Dataset], data: Path) -> dict[str, Backend]:

@@ -18,10 +18,11 @@ from engine.folding import fold, nearest
 from engine.names import legal_values
 from engine.pipeline import Engine, Request
 from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
-from gateway import present
 from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments
 from gateway.errors import SessionExpired, SessionNotFound, StepOutOfOrder, UnknownDimension, UnknownScene
 from gateway.identity import Caller
+from gateway.present import answers, matches, selections
+from gateway.present.scene import ShownParameter
 from scene_kb import recognise
 from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_fields
 from scene_kb.models import Catalog, Match, Scene, SceneCard
@@ -71,14 +72,14 @@ class Steps:
         before = await self._open_session(asked.session_id, caller) if asked.session_id else None
         language = language_of(asked.query)
         pinned = self._clock_facts(before)
-        scenes = self._visible(caller)
+        scenes = self.visible_scenes(caller)
         dimensions = self._dimensions(asked.dimensions or caller.dimensions, scenes)
         if asked.scene_id is not None:
-            match = present.pinned_match(self._scene(asked.scene_id, caller, pinned))
+            match = matches.pinned_match(self._scene(asked.scene_id, caller, pinned))
         else:
             match = await self._match(asked.query, scenes, dimensions)
         session_id = before.id if before else new_session_id()
-        found = present.Found(
+        found = matches.Found(
             query=asked.query,
             language=language,
             match=match,
@@ -90,7 +91,7 @@ class Steps:
             hidden=scenes_are_hidden(self.catalog, caller.principal),
         )
         if match.verdict == "no_match":
-            return Reply(present.no_match(found), {}, asked.session_id)
+            return Reply(matches.no_match(found), {}, asked.session_id)
         facts: dict[str, object] = {
             "query": asked.query,
             "language": language,
@@ -99,7 +100,7 @@ class Steps:
             "scene": None,
         }
         if match.verdict == "ambiguous":
-            return Reply(present.ambiguous(found), facts, session_id)
+            return Reply(matches.ambiguous(found), facts, session_id)
         scene = self.catalog.by_ref[match.candidates[0].ref]
         told = self._recognised(scene, asked.query, caller, pinned)
         chosen = None
@@ -111,7 +112,7 @@ class Steps:
             facts["fields"] = list(chosen.names)
         repeated = before is not None and question in _mapping(before.facts, "asked")
         return Reply(
-            present.matched(found, scene, self._parameters(scene, told, caller), chosen, repeated), facts, session_id
+            matches.matched(found, scene, self._parameters(scene, told, caller), chosen, repeated), facts, session_id
         )
 
     async def _match(self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str]) -> Match:
@@ -120,7 +121,7 @@ class Steps:
             match = await anyio.to_thread.run_sync(
                 lambda: self.resolver.match(query, visible=visible, dimensions=dimensions)
             )
-            span.set_attributes(present.match_facts(match))
+            span.set_attributes(matches.match_facts(match))
             return match
 
     def _dimensions(self, wanted: tuple[str, ...], scenes: Mapping[str, Scene]) -> frozenset[str]:
@@ -151,7 +152,7 @@ class Steps:
         chosen = await self._select(scene, asked.task or query, caller, asked)
         told = self._recognised(scene, query, caller, pinned)
         shown = self._parameters(scene, told, caller) if asked.scene_id else ()
-        said = present.selected(
+        said = selections.selected(
             scene, self.catalog.dataset_of(scene), chosen, self._grant(scene, caller), _language(session), shown, query
         )
         facts = {"scene": scene.ref, "recognised": told, "fields": list(chosen.names)}
@@ -166,14 +167,14 @@ class Steps:
         groups = {*scene.grain_fields, *asked_groups(card, task), *include}
         offered = frozenset(name for name in permitted if name in include or _computable(dataset.by_name[name], groups))
         # A pinned version may not be the one that is found; its own statistics count all the same.
-        visible = frozenset({scene.ref, *self._visible(caller)})
+        visible = frozenset({scene.ref, *self.visible_scenes(caller)})
         with _tracer.start_as_current_span("scene_kb.fields") as span:
             ranked = await anyio.to_thread.run_sync(
                 lambda: self.resolver.rank_fields(task, scene.ref, visible=visible, permitted=offered)
             )
             limit = asked.limit or DEFAULT_LIMIT
             selected = select_fields(card, ranked, task=task, include=include, exclude=exclude, limit=limit)
-            span.set_attributes(present.selection_facts(selected, ranked))
+            span.set_attributes(selections.selection_facts(selected, ranked))
             return replace(selected, not_relevant=len(permitted) - len(selected.names))
 
     def _refuse_unknown(self, scene: Scene, permitted: Sequence[str], **arguments: Sequence[str]) -> None:
@@ -211,7 +212,7 @@ class Steps:
             time_budget_ms=asked.time_budget_ms,
         )
         answer = await self.engine.run(self._request(query, caller, asked, session), wall=self.wall())
-        said = present.called(answer, _language(session), scene=scene, defaulted=defaulted)
+        said = answers.called(answer, _language(session), scene=scene, defaulted=defaulted)
         facts = {
             "snapshots": {answer.digest: answer.snapshot.id},
             "calls": {answer.snapshot.id: asked.model_dump(mode="json", exclude=_NOT_REPEATED, exclude_none=True)},
@@ -248,7 +249,7 @@ class Steps:
 
     def visible_dimensions(self, caller: Caller) -> tuple[str, ...]:
         """The dimensions of the scenes that the caller may see, the most frequent first. Touches no store."""
-        scenes = self._visible(caller)
+        scenes = self.visible_scenes(caller)
         counts = Counter(name for scene in scenes.values() for name in scene.dimensions)
         return tuple(name for name, _ in sorted(counts.items(), key=lambda it: (-it[1], it[0])))
 
@@ -258,7 +259,7 @@ class Steps:
         Raises every EngineError.
         """
         answer = await self.engine.run(self._person_request(asked, caller), wall=self.wall())
-        return Reply(present.called(answer, language_of(str(asked.filters or ""))), {}, None)
+        return Reply(answers.called(answer, language_of(str(asked.filters or ""))), {}, None)
 
     def explain(self, asked: QueryArguments, caller: Caller) -> Plan:
         """What a person's query would run, without running it. Raises every EngineError that comes before a store."""
@@ -306,7 +307,8 @@ class Steps:
             raise SessionExpired(session_id, self.lifetime.idle.seconds)
         return session
 
-    def _visible(self, caller: Caller) -> Mapping[str, Scene]:
+    def visible_scenes(self, caller: Caller) -> Mapping[str, Scene]:
+        """By ref: what the caller may find today. Touches no store."""
         today = self._now(self._clock_facts(None), None).date()
         return visible_scenes(self.catalog, caller.principal, today=today)
 
@@ -315,7 +317,7 @@ class Steps:
         today = self._now(pinned, None).date()
         scene = pinned_scene(self.catalog, caller.principal, name, today=today)
         if scene is None:
-            seen = self._visible(caller)
+            seen = self.visible_scenes(caller)
             raise UnknownScene(name, nearest(name, {it.scene_id: it.title.every() for it in seen.values()}))
         return scene
 
@@ -338,14 +340,10 @@ class Steps:
         clock = Clock(self._now(pinned, dataset), dataset.zone, dataset.week_start)
         return recognise.recognised(query, fields, legal, clock)
 
-    def _parameters(
-        self, scene: Scene, told: Mapping[str, list[object]], caller: Caller
-    ) -> list[present.ShownParameter]:
+    def _parameters(self, scene: Scene, told: Mapping[str, list[object]], caller: Caller) -> list[ShownParameter]:
         dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
         return [
-            present.ShownParameter(
-                it, dataset.by_name[it.name], told[it.name], legal_values(dataset.by_name[it.name], grant)
-            )
+            ShownParameter(it, dataset.by_name[it.name], told[it.name], legal_values(dataset.by_name[it.name], grant))
             for it in scene.parameters
             if it.name in told
         ]

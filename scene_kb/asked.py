@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from engine.folding import fold, tidy
 from engine.times.spans import ImpossibleDate, around, spans_in
-from scene_kb.text import HAN, fold, tidy, tokens
+from scene_kb.text import HAN, tokens
 
 LONGEST = 2000
 """Characters of a query that are read: more than any task needs, and a bound on what one call can cost."""

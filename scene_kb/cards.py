@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.dataset import Dataset, Field, Words
+from engine.folding import fold
 from scene_kb.models import FieldCard, Scene, SceneCard, Synonyms
-from scene_kb.text import fold, has_han
+from scene_kb.text import has_han
 
 _VALUES_OF_A_FIELD = 40
 """Legal values beyond these are left to the engine: a field of a thousand cities must not outweigh its neighbours."""

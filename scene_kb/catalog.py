@@ -3,7 +3,6 @@
 Every fault in the folder is told at once, with file, line and remedy. No other file is read.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -48,7 +47,6 @@ def load_catalog(folder: Path) -> Catalog:
         scenes=tuple(scene.it for scene in scenes),
         policies=policies.it,
         synonyms=synonyms,
-        digest=_digest(files),
     )
 
 
@@ -117,13 +115,3 @@ def _absent(files: Mapping[str, Mapping[str, bytes]]) -> Iterator[Diagnostic]:
     if not files[_PATTERNS[Policies]]:
         message = "the file is missing, and without roles nobody may read anything"
         yield Diagnostic("policies.yaml", 0, message, f"write for a start: {MINIMAL_POLICIES}")
-
-
-def _digest(files: Mapping[str, Mapping[str, bytes]]) -> str:
-    """sha256 over names and contents, each with its length before it, so that no two catalogs run together alike."""
-    digest = hashlib.sha256()
-    for contents in files.values():
-        for file, content in contents.items():
-            for part in (file.encode(), content):
-                digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()

@@ -11,7 +11,7 @@ import numpy as np
 
 from scene_kb.embedders.base import Embedder
 from scene_kb.exchange import Question, labelled, read_questions, read_scenes
-from scene_kb.index import Index, NoIndex, Progress, build, chunks_of, open_index
+from scene_kb.index import current
 from scene_kb.learned.weights import Weights
 from scene_kb.measures import (
     Bin,
@@ -118,7 +118,7 @@ def evaluate_files(
     read = read_scenes(scenes)
     asked = labelled(read_questions(questions), read.cards)
     with tempfile.TemporaryDirectory() as passing:
-        index = index_of(read.cards, folder or Path(passing), embedder)
+        index = current(read.cards, folder or Path(passing), embedder)
     resolver = HybridResolver(index, embedder)
     weights_of = weights_for(read.cards) if weights_for else None
     return evaluate(
@@ -128,24 +128,6 @@ def evaluate_files(
         withheld=read.withheld,
         clock=clock,
     )
-
-
-def index_of(
-    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
-) -> Index:
-    """An index of the cards, kept in `folder` and written anew only where a card, a text or the embedder has changed.
-
-    Raises EmbedderUnavailable.
-    """
-    ordered = tuple(sorted(cards, key=lambda card: card.ref))
-    texts = {chunk.text for card in ordered for chunk in chunks_of(card)}
-    try:
-        kept = open_index(folder)
-    except NoIndex:
-        kept = None
-    if kept is not None and (kept.cards, set(kept.rows), kept.embedder) == (ordered, texts, embedder.name):
-        return kept
-    return build(ordered, folder, embedder, digest="", progress=progress)  # cards and texts are compared themselves
 
 
 def evaluate(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.folding import fold
 from scene_kb.asked import Asked
 from scene_kb.evidence import Evidence, evidence_of
 from scene_kb.fieldsigns import DENSE_SIGNS, KEYWORD_SIGNS, field_signs
@@ -13,7 +14,7 @@ from scene_kb.learned.weights import Weights
 from scene_kb.models import FieldCard, RankedField, Reason, SceneCard
 from scene_kb.recall import Floats, Terms, View
 from scene_kb.speech import asks_number, asks_time
-from scene_kb.text import fold, has_han, is_pair
+from scene_kb.text import has_han, is_pair
 
 DEFAULT_LIMIT = 12
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.folding import fold
 from scene_kb.embedders.base import Embedder
 from scene_kb.models import FieldCard, SceneCard
-from scene_kb.text import fold
 
 os.environ.setdefault("LANCEDB_LOG", "error")  # it warns on stderr of every table that does not exist yet
 
@@ -39,17 +39,6 @@ class NoIndex(Exception):
         self.folder = folder
 
 
-class StaleIndex(Exception):
-    """The published index was built from another catalog or with another embedder."""
-
-    def __init__(self, *, what: str, built: str, wanted: str) -> None:
-        super().__init__(f"the index was built for {what} {built}, wanted is {wanted}")
-        self.what = what
-        """catalog or embedder"""
-        self.built = built
-        self.wanted = wanted
-
-
 @dataclass(frozen=True)
 class Chunk:
     """One embedded text of a scene. Kinds: purpose, question, parameters, group, field."""
@@ -67,19 +56,12 @@ class Index:
     """Text to the row of its vector."""
     vectors: NDArray[np.float16]
     """(distinct texts, dimension), rows of length 1."""
-    digest: str
     embedder: str
     version: int
 
     @cached_property
     def by_ref(self) -> Mapping[str, SceneCard]:
         return {card.ref: card for card in self.cards}
-
-    def require(self, *, digest: str, embedder: str) -> None:
-        """Raises StaleIndex where the index is not of this catalog and embedder."""
-        for what, built, wanted in (("catalog", self.digest, digest), ("embedder", self.embedder, embedder)):
-            if built != wanted:
-                raise StaleIndex(what=what, built=built, wanted=wanted)
 
 
 def chunks_of(card: SceneCard) -> Iterator[Chunk]:
@@ -105,8 +87,30 @@ def field_text(field: FieldCard) -> str:
     return f"{field.group} {titles}" if field.group else titles
 
 
+def current(
+    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
+) -> Index:
+    """The index of these cards: the published one, or a new one where a card, a text or the embedder has changed.
+
+    Raises EmbedderUnavailable.
+    """
+    ordered = tuple(sorted(cards, key=lambda card: card.ref))
+    texts = {chunk.text for card in ordered for chunk in chunks_of(card)}
+    try:
+        published = open_index(folder)
+    except NoIndex:
+        published = None
+    if published is not None and (published.cards, set(published.rows), published.embedder) == (
+        ordered,
+        texts,
+        embedder.name,
+    ):
+        return published
+    return build(ordered, folder, embedder, progress=progress)
+
+
 def build(
-    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, digest: str, progress: Progress = lambda *_: None
+    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
 ) -> Index:
     """Embed what is new, write a new version and publish it. The previous one serves until the tag has moved.
 
@@ -116,9 +120,9 @@ def build(
     dimensions = _dimensions_by_text(ordered)
     texts = tuple(dimensions)
     vectors = _vectors(texts, _known(folder, embedder.name), embedder, progress)
-    meta = {"digest": digest, "embedder": embedder.name, "dimension": embedder.dimension}
+    meta = {"embedder": embedder.name, "dimension": embedder.dimension}
     version = _publish(folder, ordered, dimensions, vectors, meta)
-    return Index(ordered, {text: row for row, text in enumerate(texts)}, vectors, digest, embedder.name, version)
+    return Index(ordered, {text: row for row, text in enumerate(texts)}, vectors, embedder.name, version)
 
 
 def open_index(folder: Path) -> Index:
@@ -136,7 +140,6 @@ def open_index(folder: Path) -> Index:
         cards=tuple(sorted(cards, key=lambda card: card.ref)),
         rows={texts[at]: row for row, at in enumerate(told)},
         vectors=np.ascontiguousarray(_matrix(rows, int(meta["dimension"]))[told]),
-        digest=meta["digest"],
         embedder=meta["embedder"],
         version=version,
     )

@@ -145,8 +145,6 @@ class Catalog:
     scenes: tuple[Scene, ...]
     policies: Policies
     synonyms: Synonyms
-    digest: str
-    """sha256 over the files, in hex: the catalog's version."""
 
     @cached_property
     def by_ref(self) -> Mapping[str, Scene]:

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
+from engine.folding import fold
 from scene_kb.asked import Asked
 from scene_kb.corpus import CHUNK_KINDS, Corpus, Ints, Lists
 from scene_kb.dictionary import dictionary
 from scene_kb.index import Index
 from scene_kb.meaning import Meanings
 from scene_kb.models import SceneCard
-from scene_kb.text import fold, has_han, is_pair, language_of, tokens
+from scene_kb.text import has_han, is_pair, language_of, tokens
 
 Floats = NDArray[np.float32]
 

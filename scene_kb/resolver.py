@@ -93,8 +93,11 @@ class HybridResolver:
     """Keywords and late interaction first; the query's vector only where they do not decide."""
 
     def __init__(self, index: Index, embedder: Embedder, *, weights: Weights | None = None) -> None:
-        """Raises StaleIndex where the index was made by another embedder."""
-        index.require(digest=index.digest, embedder=embedder.name)
+        """Raises ValueError where the index was made by another embedder."""
+        if index.embedder != embedder.name:
+            raise ValueError(
+                f"the index holds vectors of {index.embedder}, and queries would be ones of {embedder.name}"
+            )
         self.embedder = embedder
         self._weights = weights or learned_weights()
         shown = tuple(map(shown_card, index.cards))

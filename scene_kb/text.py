@@ -6,10 +6,11 @@ Knows no scene and no index. What a query asks for and what it excludes is told 
 import logging
 import re
 import threading
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Protocol, cast
+
+from engine.folding import tidy
 
 HAN = r"㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff"
 
@@ -19,7 +20,6 @@ _LATIN_WORD = re.compile(r"[A-Za-z]{2}")
 _HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _HUMPS_OF_A_CODE = 5
 """Letters and digits that alternate so often (9f8a7c6b) are one code, whose splinters would meet anything."""
-_SPACE = re.compile(r"\s+")
 
 # Words that frame a question rather than say what it is about. Kept by hand: a longer list, such as scikit-learn's,
 # also drops words that name fields ("name", "system", "amount", "part").
@@ -41,17 +41,6 @@ STOP_WORDS = frozenset(
     写 拉 整理 说说 讲讲 一首 一份 一张
     """.split()  # noqa: SIM905  # a list of one word a line hides what is missing
 )
-
-
-def fold(text: str) -> str:
-    """Width, compatibility forms, traditional characters, case and runs of space no longer count."""
-    return tidy(text).casefold()
-
-
-def tidy(text: str) -> str:
-    """Folded in everything but case, which still tells where an identifier's words begin."""
-    text = _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip()
-    return _simplifier().convert(text) if has_han(text) else text
 
 
 def tokens(text: str) -> tuple[str, ...]:
@@ -129,10 +118,6 @@ class _Segmenter(Protocol):
     def cut(self, sentence: str) -> Iterable[str]: ...
 
 
-class _Converter(Protocol):
-    def convert(self, text: str) -> str: ...
-
-
 _loading = threading.Lock()
 
 
@@ -149,13 +134,6 @@ def _load_segmenter() -> _Segmenter:
     segmenter = jieba.Tokenizer()
     segmenter.initialize()
     return cast(_Segmenter, segmenter)
-
-
-@lru_cache(maxsize=1)
-def _simplifier() -> _Converter:
-    import opencc
-
-    return cast(_Converter, opencc.OpenCC("t2s"))
 
 
 _stemmers = threading.local()

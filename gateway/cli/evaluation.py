@@ -19,8 +19,9 @@ from gateway.settings import Settings
 from scene_kb.cards import card_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import open_embedder
-from scene_kb.evaluate import Miss, Report, evaluate, index_of
+from scene_kb.evaluate import Miss, Report, evaluate
 from scene_kb.exchange import Question, labelled, read_questions, read_scenes
+from scene_kb.index import current
 from scene_kb.measures import Bin, Figure, Share
 from scene_kb.models import Candidate, SceneCard
 from scene_kb.resolver import Resolver
@@ -112,7 +113,7 @@ def _of_files(scenes: Path, questions: Path, settings: Settings) -> Asked:
     # By where the scenes lie, so that the next evaluation embeds only what is new.
     place = hashlib.sha256(str(scenes.resolve()).encode()).hexdigest()[:12]
     with index_progress() as progress:
-        index = index_of(read.cards, settings.cache_dir / "index" / f"eval-{place}", embedder, progress=progress)
+        index = current(read.cards, settings.cache_dir / "index" / f"eval-{place}", embedder, progress=progress)
     return Asked(index.by_ref, asked, resolve_name(settings.resolver)(index, embedder), read.withheld)
 
 

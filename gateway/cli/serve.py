@@ -36,6 +36,7 @@ async def _serve_stdio(settings: Settings) -> None:
         with index_progress() as progress:
             async with open_app(settings, progress=progress) as app, anyio.create_task_group() as beside:
                 beside.start_soon(app.keep_traces_short)
+                beside.start_soon(app.warm)
                 server = mcp_server(app.gateway, lambda _: app.local)
                 await server.run(read, write, server.create_initialization_options())
                 beside.cancel_scope.cancel()
@@ -46,6 +47,7 @@ async def _serve_http(settings: Settings) -> None:
     with index_progress() as progress:
         async with open_app(settings, progress=progress) as app, anyio.create_task_group() as beside:
             beside.start_soon(app.keep_traces_short)
+            beside.start_soon(app.warm)
             config = uvicorn.Config(
                 http_app(app),
                 log_config=None,

@@ -20,7 +20,7 @@ from scene_kb.embedders.base import Embedder
 from scene_kb.evidence import evidence_of
 from scene_kb.exchange import Question, read_questions, read_scenes
 from scene_kb.fields import signs_of
-from scene_kb.index import Index, build
+from scene_kb.index import current
 from scene_kb.learned.weights import Weights
 from scene_kb.models import SceneCard
 from scene_kb.recall import terms_of
@@ -150,7 +150,7 @@ def _without(questions: tuple[str, ...], position: int) -> tuple[str, ...]:
 
 
 def resolver_of(world: World, embedder: Embedder, cache: Path, weights: Weights) -> HybridResolver:
-    index: Index = build(world.cards, cache / world.name, embedder, digest=world.name)
+    index = current(world.cards, cache / world.name, embedder)
     return HybridResolver(index, embedder, weights=weights)
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from engine.folding import fold
 from gateway.cli.demo import QUESTIONS
 from scene_kb.catalog import load_catalog
 from scene_kb.models import Catalog
 from scene_kb.shipped import SHIPPED, folder_of
-from scene_kb.text import fold
 
 AT_LEAST: Mapping[str, int] = {"ads": 200, "flights": 100}
 

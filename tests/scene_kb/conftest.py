@@ -115,7 +115,7 @@ def embedder() -> Embedder:
 
 @pytest.fixture(scope="session")
 def index(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return build(CARDS, Path(tmp_path_factory.mktemp("index")), embedder, digest="d1")
+    return build(CARDS, Path(tmp_path_factory.mktemp("index")), embedder)
 
 
 @pytest.fixture(scope="session")

@@ -130,15 +130,6 @@ def test_scenes_that_differ_only_in_case_or_version_are_distinct(tmp_path: Path)
     assert refs == {"SHOP_REVENUE@1", "shop_revenue@1", "SHOP_REVENUE@2"}
 
 
-def test_the_digest_changes_with_contents_and_names_and_with_nothing_else(tmp_path: Path) -> None:
-    first = load_catalog(written(tmp_path / "a", SOUND)).digest
-    again = load_catalog(written(tmp_path / "b", {**SOUND, "README.md": "not read", "scenes/old/x.yaml": ": ["})).digest
-    changed = load_catalog(written(tmp_path / "c", {**SOUND, "synonyms.yaml": SYNONYMS + "# a comment\n"})).digest
-    renamed = {name.replace("shop.yaml", "shops.yaml"): text for name, text in SOUND.items()}
-    assert first == again
-    assert len({first, changed, load_catalog(written(tmp_path / "d", renamed)).digest}) == 3
-
-
 def test_a_missing_or_empty_folder_says_how_to_make_a_catalog(tmp_path: Path) -> None:
     for folder in (tmp_path / "absent", tmp_path):
         with pytest.raises(CatalogFault) as caught:

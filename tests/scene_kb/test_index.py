@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from scene_kb.embedders.base import Embedder, Side
-from scene_kb.index import NoIndex, StaleIndex, build, open_index
+from scene_kb.index import NoIndex, build, current, open_index
 from scene_kb.resolver import HybridResolver
 from tests.scene_kb.conftest import CARDS, EVERY
 
@@ -28,42 +28,53 @@ class Counting:
 
 
 def test_what_was_built_is_what_is_opened(tmp_path: Path, embedder: Embedder) -> None:
-    built = build(CARDS, tmp_path, embedder, digest="d1")
+    built = build(CARDS, tmp_path, embedder)
     opened = open_index(tmp_path)
     assert opened.cards == built.cards
     assert opened.rows == built.rows
     assert np.array_equal(opened.vectors, built.vectors)
-    assert (opened.digest, opened.embedder) == ("d1", embedder.name)
+    assert opened.embedder == embedder.name
 
 
 def test_each_distinct_text_is_embedded_once_and_never_again(tmp_path: Path, embedder: Embedder) -> None:
     counting = Counting(embedder)
-    build(CARDS, tmp_path, counting, digest="d1")
+    build(CARDS, tmp_path, counting)
     assert len(counting.texts) == len(set(counting.texts))
     counting.texts.clear()
     changed = replace(CARDS[0], purposes=("完全不同的用途",))
-    build((changed, *CARDS[1:]), tmp_path, counting, digest="d2")
+    build((changed, *CARDS[1:]), tmp_path, counting)
     assert len(counting.texts) == 1
 
 
 def test_two_builds_of_the_same_cards_rank_alike(tmp_path: Path, embedder: Embedder) -> None:
-    first = build(CARDS, tmp_path / "a", embedder, digest="d")
-    build(CARDS[:2], tmp_path / "b", embedder, digest="d")
-    second = build(tuple(reversed(CARDS)), tmp_path / "b", embedder, digest="d")
+    first = build(CARDS, tmp_path / "a", embedder)
+    build(CARDS[:2], tmp_path / "b", embedder)
+    second = build(tuple(reversed(CARDS)), tmp_path / "b", embedder)
     for query in ("渠道消耗", "ads by channel", "延误"):
         assert HybridResolver(first, embedder).match(query, visible=EVERY) == HybridResolver(second, embedder).match(
             query, visible=EVERY
         )
 
 
-def test_an_index_of_another_catalog_or_embedder_is_stale(tmp_path: Path, embedder: Embedder) -> None:
-    index = build(CARDS[:1], tmp_path, embedder, digest="d1")
-    index.require(digest="d1", embedder=embedder.name)
-    with pytest.raises(StaleIndex) as other_catalog:
-        index.require(digest="d2", embedder=embedder.name)
-    assert (other_catalog.value.what, other_catalog.value.built, other_catalog.value.wanted) == ("catalog", "d1", "d2")
-    with pytest.raises(StaleIndex):
-        index.require(digest="d1", embedder="another")
+def test_a_published_index_serves_until_a_card_or_a_text_of_it_changes(
+    tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = current(CARDS, tmp_path, embedder)
+    assert current(reversed(CARDS), tmp_path, embedder).version == first.version
+    changed = current((replace(CARDS[0], metrics=()), *CARDS[1:]), tmp_path, embedder)
+    assert changed.version > first.version
+    monkeypatch.setattr("scene_kb.index.field_text", lambda field: f"field {field.name}")
+    assert current(changed.cards, tmp_path, embedder).version > changed.version
+
+
+def test_vectors_of_another_embedder_are_not_taken_over(tmp_path: Path, embedder: Embedder) -> None:
+    first = build(CARDS[:1], tmp_path, embedder)
+    other = Counting(embedder)
+    other.name = "another"
+    assert current(CARDS[:1], tmp_path, other).version > first.version
+    assert len(other.texts) == len(first.rows)
+    with pytest.raises(ValueError, match="another"):
+        HybridResolver(first, other)
 
 
 def test_a_folder_without_an_index_says_so(tmp_path: Path) -> None:
@@ -73,6 +84,6 @@ def test_a_folder_without_an_index_says_so(tmp_path: Path) -> None:
 
 def test_progress_ends_at_the_number_of_texts(tmp_path: Path, embedder: Embedder) -> None:
     seen: list[tuple[int, int]] = []
-    build(CARDS, tmp_path, embedder, digest="d1", progress=lambda done, total: seen.append((done, total)))
+    build(CARDS, tmp_path, embedder, progress=lambda done, total: seen.append((done, total)))
     assert seen[0][0] == 0
     assert seen[-1][0] == seen[-1][1] > 0

@@ -27,7 +27,7 @@ def view(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> View:
         dimensions=("video",),
         dimension_names=(("video",),),
     )
-    index = build((plays,), Path(tmp_path_factory.mktemp("plays")), embedder, digest="plays")
+    index = build((plays,), Path(tmp_path_factory.mktemp("plays")), embedder)
     return HybridResolver(index, embedder).view(frozenset({"PLAYS@1"}))
 
 

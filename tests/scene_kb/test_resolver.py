@@ -92,7 +92,7 @@ def test_reasons_are_words_of_the_query_that_stand_in_the_scene(resolver: Hybrid
 def test_a_hidden_scene_changes_nothing(resolver: HybridResolver, index: Index) -> None:
     visible = EVERY - {"QUERY_REFUND@1"}
     alone = tuple(card for card in CARDS if card.ref in visible)
-    small = Index(alone, index.rows, index.vectors, index.digest, index.embedder, index.version)
+    small = Index(alone, index.rows, index.vectors, index.embedder, index.version)
     without = HybridResolver(small, resolver.embedder)
     for query in ("渠道退款", "渠道消耗", "refund reason", "ads by channel", "帮我写一首诗"):
         assert resolver.match(query, visible=visible) == without.match(query, visible=visible)

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from scene_kb.text import fold, tokens
+from engine.folding import fold
+from scene_kb.text import tokens
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,84 @@
+"""What several steps say about one scene: its parameters, fields, usual order and end of life."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.dataset import Dataset, Field, Language, LegalValue
+from engine.names import aggregations
+from gateway.messages import say
+from scene_kb import recognise
+from scene_kb.fields import SelectedFields
+from scene_kb.models import Parameter, Scene
+
+Wire = dict[str, Any]
+
+LEGAL_VALUES = 12
+
+
+@dataclass(frozen=True)
+class ShownParameter:
+    """A scene's parameter with what the query says about it."""
+
+    parameter: Parameter
+    field: Field
+    recognised: Sequence[object]
+    legal: Sequence[LegalValue]
+
+
+def parameter(shown: ShownParameter, language: Language) -> Wire:
+    parameter, field = shown.parameter, shown.field
+    kind = "dateRange" if field.temporal else "enum" if field.values else field.type
+    wire: Wire = {
+        "name": parameter.name,
+        "type": kind,
+        "required": parameter.required,
+        "recognised": list(shown.recognised),
+    }
+    if parameter.max_days is not None:
+        wire["maxDays"] = parameter.max_days
+    if parameter.default is not None and not shown.recognised:
+        wire["default"] = parameter.default
+    if shown.legal:
+        wire["legalValues"] = [value.value for value in shown.legal[:LEGAL_VALUES]]
+        if len(shown.legal) > LEGAL_VALUES:
+            wire["more"] = len(shown.legal) - LEGAL_VALUES
+    return wire
+
+
+def suggested(scene: Scene, query: str) -> Wire:
+    """How the scene is usually sorted and cut; a number in the query wins over the scene's own."""
+    limit = recognise.limit(query) or scene.suggested.limit
+    return {
+        **({"orderBy": list(scene.suggested.order_by)} if scene.suggested.order_by else {}),
+        **({"limit": limit} if limit else {}),
+    }
+
+
+def deprecation(scene: Scene, language: Language) -> list[Wire]:
+    if scene.status != "deprecated":
+        return []
+    successor = say("SCENE_DEPRECATED.successor", language, successor=scene.successor) if scene.successor else ""
+    message = say("SCENE_DEPRECATED", language, until=scene.deprecated_until, successor=successor).strip()
+    return [{"code": "SCENE_DEPRECATED", "message": message, **({"owner": scene.owner} if scene.owner else {})}]
+
+
+def fields(chosen: SelectedFields, scene: Scene, dataset: Dataset, language: Language) -> list[Wire]:
+    return [_field(dataset.by_name[name], scene, language) for name in chosen.names]
+
+
+def _field(field: Field, scene: Scene, language: Language) -> Wire:
+    wire: Wire = {"name": field.name, "role": field.role, "type": field.type}
+    if field.unit:
+        wire["unit"] = field.unit
+    wire["about"] = scene.about(field).said_in(language)
+    if field.role == "metric" and field.stored:
+        wire["aggregations"] = _shown_aggregations(field)
+    wire["flags"] = list(field.flags)
+    return wire
+
+
+def _shown_aggregations(field: Field) -> list[str]:
+    """The metric's own first, then the usual ones."""
+    usual = [it for it in ("sum", "avg", "min", "max") if it in aggregations(field)]
+    return list(dict.fromkeys([str(field.aggregation), *usual]))
