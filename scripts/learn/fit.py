@@ -26,7 +26,7 @@ class Lists:
     """(lists,) sums to 1"""
 
 
-def lists_of(values: Sequence[Floats], wanted: Sequence[Floats], weights: Sequence[float]) -> Lists:
+def lists_of(values: Sequence[NDArray[np.floating]], wanted: Sequence[Floats], weights: Floats) -> Lists:
     longest, width = max(len(each) for each in values), values[0].shape[1]
     block = np.zeros((len(values), longest, width))
     held = np.zeros((len(values), longest), bool)
@@ -35,8 +35,7 @@ def lists_of(values: Sequence[Floats], wanted: Sequence[Floats], weights: Sequen
         block[row, : len(each)] = each
         held[row, : len(each)] = True
         shares[row, : len(each)] = right / right.sum()
-    total = np.asarray(weights, float)
-    return Lists(block, held, shares, total / total.sum())
+    return Lists(block, held, shares, weights / weights.sum())
 
 
 def fit_order(lists: Lists, *, penalty: float, fixed: Floats | None = None) -> Floats:

@@ -8,7 +8,6 @@ Every printed figure is cross-validated: folds are cut along databases, and a da
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -158,7 +157,8 @@ def probabilities(seen: Sequence[Outcome], model: tuple[Mapping[str, float], flo
     sums = np.array([bias + sum(weight * it.signs[name] for name, weight in weights.items()) for it in seen])
     likely = 1 / (1 + np.exp(-np.clip(sums, -30, 30)))
     strange = np.array([it.sample.strange for it in seen])
-    return np.where(strange, np.minimum(likely, STRANGE), likely)
+    capped: NDArray[np.float64] = np.where(strange, np.minimum(likely, STRANGE), likely)
+    return capped
 
 
 def cross_validated(seen: Sequence[Outcome], true: Callable[[Outcome], bool]) -> NDArray[np.float64]:
@@ -167,7 +167,7 @@ def cross_validated(seen: Sequence[Outcome], true: Callable[[Outcome], bool]) ->
     for fold in range(FOLDS):
         model = learn_probability([it for it, at in zip(seen, folds, strict=True) if at != fold], true)
         inside = np.flatnonzero(folds == fold)
-        likely[inside] = probabilities([seen[at] for at in inside], model)
+        likely[inside] = probabilities([seen[int(at)] for at in inside], model)
     return likely
 
 
@@ -389,4 +389,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -76,7 +76,9 @@ class FieldSample:
 
 def worlds(bench: Path | None, written: Path) -> Iterator[World]:
     """Knowledge bases whose scenes are described by names alone."""
-    for name in ("spider", "spider_syn", "bird", "spider_route", "bird_route") if bench else ():
+    for name in ("spider", "spider_syn", "bird", "spider_route", "bird_route"):
+        if bench is None:
+            break
         scenes = read_scenes(bench / name / "scenes.jsonl")
         yield World(name, scenes.cards, read_questions(bench / name / "questions.jsonl"), scenes.withheld)
     yield from _written_worlds(written, bench)

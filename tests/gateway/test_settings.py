@@ -25,8 +25,8 @@ def test_the_environment_sets_a_knob(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_clock_needs_an_offset() -> None:
     with pytest.raises(ValidationError, match="offset"):
-        Settings(now="2026-11-30T09:00:00")  # type: ignore[arg-type]  # as the environment gives it
+        Settings.model_validate({"now": "2026-11-30T09:00:00"})
 
 
 def test_keys_do_not_show_in_a_printed_setting() -> None:
-    assert "hunter2" not in repr(Settings(signing_keys=("hunter2",)))  # type: ignore[arg-type]  # as the environment gives it
+    assert "hunter2" not in repr(Settings.model_validate({"signing_keys": ["hunter2"]}))

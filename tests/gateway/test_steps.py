@@ -166,7 +166,7 @@ async def test_pages_follow_by_cursor_alone_until_complete(app: App) -> None:
 
 async def test_the_same_call_gives_the_same_bytes(app: App) -> None:
     sid = await session(app)
-    arguments = {"sessionId": sid, "fields": ["channel", "amount"], "filters": {"day": "昨天"}}
+    arguments: dict[str, Any] = {"sessionId": sid, "fields": ["channel", "amount"], "filters": {"day": "昨天"}}
     first = await take(app, "apiCall", **arguments)
     again = await take(app, "apiCall", **arguments)
     assert json.dumps(first) == json.dumps(again)

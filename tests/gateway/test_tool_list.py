@@ -60,6 +60,7 @@ async def test_schemas_keep_to_what_every_client_accepts(app: App, mode: str) ->
     """FIELD_CASES 54."""
     for tool in await listed(app, mode):
         for schema in (tool.input_schema, tool.output_schema):
+            assert schema is not None
             jsonschema.Draft202012Validator.check_schema(schema)
             for node in nodes(schema):
                 assert isinstance(node, dict), "a boolean subschema"
