@@ -12,6 +12,9 @@ from pydantic.alias_generators import to_camel
 from engine.folding import nearest
 from scene_kb.models import FieldCard, SceneCard
 
+GOLDEN = "golden.jsonl"
+"""The questions that a catalog is measured by, beside its other files."""
+
 _SUGGESTED = 3
 
 

@@ -20,15 +20,12 @@ from scene_kb.cards import card_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import open_embedder
 from scene_kb.evaluate import Miss, Report, evaluate
-from scene_kb.exchange import Question, labelled, read_questions, read_scenes
+from scene_kb.exchange import GOLDEN, Question, labelled, read_questions, read_scenes
 from scene_kb.index import current
 from scene_kb.measures import Bin, Figure, Share
 from scene_kb.models import Candidate, SceneCard
 from scene_kb.resolver import Resolver
 from scene_kb.visibility import answering_scenes
-
-GOLDEN = "golden.jsonl"
-"""The questions that a catalog is measured by, beside its other files."""
 
 _BAR = 40
 """Columns of the reliability plot, from confidence 0 to 1."""

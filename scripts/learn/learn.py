@@ -26,7 +26,7 @@ from scene_kb.learned.weights import VERSION, learned_weights
 from scene_kb.measures import auroc, coverage, ece, reliability
 from scene_kb.rerank import DENSE_FEATURES, KEYWORD_FEATURES, Features
 from scene_kb.resolver import HybridResolver
-from scene_kb.shipped import folder_of
+from scene_kb.shipped import SHIPPED, folder_of
 from scripts.learn.databases import digest_of
 from scripts.learn.fit import as_mapping, fit_order, fit_probability, lists_of
 from scripts.learn.samples import (
@@ -36,6 +36,7 @@ from scripts.learn.samples import (
     World,
     catalog_worlds,
     field_samples,
+    golden_world,
     resolver_of,
     routing_samples,
     small_worlds,
@@ -46,8 +47,10 @@ from scripts.learn.samples import (
 ROOT = Path(__file__).parents[2]
 FOLDS = 5
 FOLDS_FILE = ROOT / "scripts" / "learn" / "folds.json"
-CATALOGS = {"ads": 0, "flights": 1}
+CATALOGS = {"ads": 0, "flights": 1, "stores": 2, "support": 3, "parcels": 4}
 """The curated catalogs and their folds: what a catalog is worth is told by weights that have seen none of it."""
+LEARNING_CATALOGS = ROOT / "scripts" / "learn" / "data" / "curated"
+"""Those that are not shipped. Of them the golden questions are learned from too."""
 CURATED = 1.0
 """How much a curated catalog counts beside a set of as many questions."""
 SMALL_DRAWS = 60
@@ -258,8 +261,12 @@ def collect(bench: Path | None, cache: Path, embedder_setting: str) -> Data:
         for part in small_worlds(world, (), SMALL_DRAWS, seed=len(strangers)):
             data.judged.extend(routing_samples(part, resolver))
         strangers += world.questions
+    golden = {name: golden_world(LEARNING_CATALOGS / name) for name in CATALOGS if name not in SHIPPED}
+    strangers += [question for world in golden.values() for question in world.questions if question.scene is None]
     for name in CATALOGS:
-        for number, world in enumerate(catalog_worlds(folder_of(name))):
+        folder = folder_of(name) if name in SHIPPED else LEARNING_CATALOGS / name
+        told = [golden[name]] if name in golden else []
+        for number, world in enumerate((*told, *catalog_worlds(folder))):
             resolver = resolver_of(world, embedder, cache, learned_weights())
             add(world, resolver)
             for part in (world, strange_world(world, strangers, number), *small_worlds(world, strangers, 12, number)):

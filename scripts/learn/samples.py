@@ -18,7 +18,7 @@ from scene_kb.cards import card_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder
 from scene_kb.evidence import evidence_of
-from scene_kb.exchange import Question, read_questions, read_scenes
+from scene_kb.exchange import GOLDEN, Question, labelled, read_questions, read_scenes
 from scene_kb.fields import signs_of
 from scene_kb.index import current
 from scene_kb.learned.weights import Weights
@@ -114,6 +114,14 @@ def catalog_worlds(folder: Path) -> Iterator[World]:
             tuple(Question(f"{card.ref}#{position}", card.questions[position], card.ref) for card in asked),
             catalog=folder.name,
         )
+
+
+def golden_world(folder: Path) -> World:
+    """A curated catalog as it is, asked its golden questions, those that no scene answers included."""
+    catalog = load_catalog(folder)
+    cards = tuple(card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
+    asked = labelled(read_questions(folder / GOLDEN), cards)
+    return World(f"{folder.name}:golden", cards, tuple(asked), catalog=folder.name)
 
 
 def small_worlds(world: World, strangers: Sequence[Question], draws: int, seed: int) -> Iterator[World]:
