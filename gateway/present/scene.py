@@ -64,17 +64,17 @@ def deprecation(scene: Scene, language: Language) -> list[Wire]:
 
 
 def fields(chosen: SelectedFields, scene: Scene, dataset: Dataset, language: Language) -> list[Wire]:
-    return [_field(dataset.by_name[name], scene, language) for name in chosen.names]
+    return [_field(dataset.by_name[name], scene, dataset, language) for name in chosen.names]
 
 
-def _field(field: Field, scene: Scene, language: Language) -> Wire:
+def _field(field: Field, scene: Scene, dataset: Dataset, language: Language) -> Wire:
     wire: Wire = {"name": field.name, "role": field.role, "type": field.type}
     if field.unit:
         wire["unit"] = field.unit
     wire["about"] = scene.about(field).said_in(language)
     if field.role == "metric" and field.stored:
         wire["aggregations"] = _shown_aggregations(field)
-    wire["flags"] = list(field.flags)
+    wire["flags"] = list(dataset.flags_of(field))
     return wire
 
 

@@ -445,6 +445,27 @@ async def test_an_average_of_decimals_keeps_their_scale(house: House) -> None:
     assert answer.page.rows == (("28.77", "10.00"),)
 
 
+def test_what_is_computed_from_an_estimate_is_flagged_like_one() -> None:
+    def metric(name: str, **facts: object) -> dict[str, object]:
+        return {"name": name, "role": "metric", "type": "float64", **facts}
+
+    dataset = Dataset.model_validate(
+        {
+            **{"apiNo": "x", "title": "x", "sources": [{"name": "x", "url": "duckdb:x", "table": "x"}], "key": ["day"]},
+            "timeColumn": "day",
+            "fields": [
+                {"name": "day", "role": "dimension", "type": "date"},
+                metric("cost", aggregation="sum", flags=["late"]),
+                metric("conversions", aggregation="sum", flags=["estimated", "late"]),
+                metric("cpa", expression="cost / conversions"),
+                metric("cpa_dod", comparison={"metric": "cost", "period": "day", "measure": "change"}),
+            ],
+        }
+    )
+    flags = {field.name: dataset.flags_of(field) for field in dataset.fields}
+    assert (flags["cpa"], flags["cpa_dod"], flags["day"]) == (("late", "estimated"), ("late",), ())
+
+
 async def test_times_of_day_are_read_and_structures_are_only_asked_whether_they_are_there(tmp_path: Path) -> None:
     kinds = {"id": "int64", "at": "time", "blob": "binary", "nested": "json"}
     columns = {
