@@ -300,7 +300,7 @@ class Dataset(Definition):
         return {field.name: field for field in self.fields}
 
     def flags_of(self, field: Field) -> tuple[Flag, ...]:
-        """The field's own and those of every field that it is computed from, each once: a ratio of an estimate is one."""
+        """The field's own and those of every field that it is computed from, each once: a ratio of estimates is one."""
         beneath = (self.flags_of(self.by_name[name]) for name in field.operand_names())
         return tuple(dict.fromkeys((*field.flags, *(flag for flags in beneath for flag in flags))))
 
