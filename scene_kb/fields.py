@@ -1,25 +1,21 @@
 """Which of a scene's hundreds of fields a task needs: ranking by learned weights, and the selection made from it."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.folding import fold
 from scene_kb.asked import Asked
 from scene_kb.evidence import Evidence, evidence_of
 from scene_kb.fieldsigns import DENSE_SIGNS, KEYWORD_SIGNS, field_signs
+from scene_kb.grouping import grouped_by
 from scene_kb.learned.weights import Weights
-from scene_kb.models import FieldCard, RankedField, Reason, SceneCard
+from scene_kb.models import RankedField, Reason, SceneCard
 from scene_kb.recall import Floats, Terms, View
 from scene_kb.speech import asks_number, asks_time
-from scene_kb.text import has_han, is_pair
+from scene_kb.text import is_pair
 
 DEFAULT_LIMIT = 12
-
-_GROUPS_ZH = r"(?:各个?|按|按照|每个?|分|不同|逐个?)\s*"
-_GROUPS_EN = r"\b(?:by|per|each|every|across)\s+(?:the\s+|single\s+)?"
 
 _EXCLUDED = -100.0
 """Added to a field of which every word is excluded: it comes after all others, and is never selected by rank."""
@@ -121,16 +117,9 @@ def select_fields(
 
 def asked_groups(card: SceneCard, task: str) -> tuple[str, ...]:
     """The dimensions that the task wants rows apart by: 各地区, 按渠道, by region, per carrier, each month."""
-    text = fold(task)
-
-    def asked(field: FieldCard) -> bool:
-        for name in map(fold, (*field.titles, *field.aliases)):
-            before = _GROUPS_ZH if has_han(name) else _GROUPS_EN
-            if name and re.search(before + re.escape(name) + r"(?![a-z0-9_])", text):
-                return True
-        return False
-
-    return tuple(field.name for field in card.fields if field.role == "dimension" and asked(field))
+    dimensions = {field.name: (*field.titles, *field.aliases) for field in card.fields if field.role == "dimension"}
+    asked = grouped_by(task, dimensions)
+    return tuple(name for name in dimensions if name in asked)
 
 
 def _ready(card: SceneCard, met: Sequence[str]) -> tuple[str, ...]:

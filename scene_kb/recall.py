@@ -74,6 +74,19 @@ class View:
         return {name: tuple(own) for name, own in ways.items()}
 
     @cached_property
+    def group_names(self) -> Mapping[str, frozenset[str]]:
+        """Dimension -> what it and the fields that stand for it are called."""
+        cards = [self.corpus.cards[scene] for scene in self.scenes]
+        called: dict[str, set[str]] = {}
+        for card in cards:
+            for name, names in zip(card.dimensions, card.dimension_names, strict=True):
+                called.setdefault(name, set()).update((name, *names))
+        stands_for = _dimension_of_grain(cards)
+        for field in {field for card in cards for field in card.fields if field.name in stands_for}:
+            called[stands_for[field.name]].update((*field.titles, *field.aliases))
+        return {name: frozenset(own) for name, own in called.items()}
+
+    @cached_property
     def dimension_values(self) -> Mapping[str, tuple[frozenset[str], frozenset[str]]]:
         """Dimension -> the legal values of the fields that stand for it: those in Chinese, which are looked for in the
         text, and the others as tokens joined by spaces.

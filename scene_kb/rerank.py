@@ -35,6 +35,8 @@ KEYWORD_FEATURES = (
     "size",  # logarithm of the number of fields: a large scene covers much by chance
     "dimensions",  # share of the dimensions that the query names which the scene has
     "spare_dimensions",  # share of the scene's dimensions that the query does not name, where it names some
+    "groups",  # share of the dimensions by which the query wants rows apart that the scene has
+    "spare_groups",  # share of the scene's dimensions that are not among those, where there are any
     "excluded",  # whether the scene's title or purpose holds what the query excludes
 )
 DENSE_FEATURES = (
@@ -65,10 +67,14 @@ class Features:
 
 @dataclass(frozen=True)
 class DimensionHits:
-    """(s,) the share of the query's dimensions that the scene has, and of the scene's that the query does not name."""
+    """(s,) of dimensions that the query names, and of those that it wants rows apart by: the share that the scene has,
+    and the share of the scene's own that are not among them.
+    """
 
     agreement: Floats
     spare: Floats
+    groups: Floats
+    spare_groups: Floats
 
 
 def keyword_features(
@@ -105,6 +111,8 @@ def keyword_features(
         "size": np.log1p(fields.sizes),
         "dimensions": hits.agreement,
         "spare_dimensions": hits.spare,
+        "groups": hits.groups,
+        "spare_groups": hits.spare_groups,
         "excluded": excluded,
     }
     return Features(KEYWORD_FEATURES, _stack(columns, KEYWORD_FEATURES))

@@ -2,7 +2,7 @@
 
 import copy
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from scene_kb.decide import Decision, Standing, decide, standing
 from scene_kb.embedders.base import Embedder
 from scene_kb.evidence import Evidence, evidence_of, is_strange
 from scene_kb.fields import rank_fields
+from scene_kb.grouping import grouped_by
 from scene_kb.index import Index
 from scene_kb.learned.weights import Linear, Weights, learned_weights
 from scene_kb.meaning import Meanings
@@ -230,14 +231,8 @@ class HybridResolver:
         for name, (chinese, other) in view.dimension_values.items():
             if any(value in asked.text for value in chinese) or any(f" {value} " in said for value in other):
                 named.add(name)
-        agreement = np.zeros(len(evidence.scenes), np.float32)
-        spare = np.zeros(len(evidence.scenes), np.float32)
-        if named:
-            for place, scene in enumerate(evidence.scenes):
-                own = set(view.index.cards[scene].dimensions)
-                agreement[place] = len(own & named) / len(named)
-                spare[place] = len(own - named) / max(len(own), 1)
-        return DimensionHits(agreement, spare)
+        own = [frozenset(view.index.cards[scene].dimensions) for scene in evidence.scenes]
+        return DimensionHits(*_agreement(own, named), *_agreement(own, grouped_by(asked.text, view.group_names)))
 
     def _excluded(self, view: View, asked: Asked, evidence: Evidence) -> Floats:
         vocabulary = view.corpus.vocabulary
@@ -267,6 +262,16 @@ class HybridResolver:
             )
             for rank, place in enumerate(places)
         )
+
+
+def _agreement(own: Sequence[frozenset[str]], wanted: Collection[str]) -> tuple[Floats, Floats]:
+    """(s,) the share of the wanted that each has, and of its own that are not wanted; 0 where nothing is."""
+    if not wanted:
+        return np.zeros(len(own), np.float32), np.zeros(len(own), np.float32)
+    return (
+        np.array([len(each.intersection(wanted)) / len(wanted) for each in own], np.float32),
+        np.array([len(each.difference(wanted)) / max(len(each), 1) for each in own], np.float32),
+    )
 
 
 def strange(view: View, asked: Asked, terms: Terms, evidence: Evidence) -> bool:

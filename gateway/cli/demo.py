@@ -27,8 +27,8 @@ class Shown:
 
 QUESTIONS = (
     Shown("ads", "one scene, a recognised day and channel, a TOP10", "看一下昨天渠道A广告消耗异常的TOP10"),
-    Shown("flights", "English, real data", "Which airlines left latest on average out of Newark in July?"),
-    Shown("ads", "two dimensions at once", "上周各渠道各项目的消耗和ROI对比一下"),
+    Shown("flights", "English, real data, a top 5", "Which 5 routes had the longest arrival delays in July?"),
+    Shown("ads", "two dimensions at once", "上个月各项目在不同渠道的激活成本"),
     Shown("ads", "no scene answers this, and that is said", "珠穆朗玛峰有多高"),
     Shown("ads", "nothing matches, and why", "渠道B在2020年1月的消耗是多少"),
 )
