@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from scene_kb.corpus import Corpus, Ints, Lists
 from scene_kb.recall import Floats, Terms, View
-
-_NAMED = 0.2
-"""Rarity that is called something, as a share of the rarity of unknown words, below which a query is strange."""
+from scene_kb.text import is_pair
 
 
 @dataclass(frozen=True)
@@ -82,16 +80,17 @@ def evidence_of(view: View, terms: Terms, scenes: Ints, *, fields: Ints | None =
 
 
 def is_strange(terms: Terms, evidence: Evidence) -> bool:
-    """Whether next to nothing that the query asks for is called anything in any candidate: a legal value among words
-    that no scene knows (will it rain in Shanghai?) is no evidence.
+    """Whether nothing that the query asks for is called anything in any candidate: legal values alone, among words that
+    no scene knows, are no evidence (will it rain in Shanghai?).
     """
     if not evidence.scene_met.any():
         return True
-    value, about = _anywhere(evidence.field_value), _anywhere(evidence.about_met)
-    # A scene's questions name values too.
-    named = np.maximum.reduce([_anywhere(evidence.field_met), _anywhere(evidence.title_met), about * (value == 0)])
-    unknown = terms.weights * terms.alike * (_anywhere(terms.likeness) == 0)
-    return bool(value.any()) and float((terms.weights * named).sum()) < _NAMED * float(unknown.sum())
+    words = np.array([not is_pair(token) for token in terms.tokens], bool)
+    value = _anywhere(evidence.field_value) > 0
+    called = np.maximum(_anywhere(evidence.field_met), _anywhere(evidence.title_met)) > 0
+    named = called | ((_anywhere(evidence.about_met) > 0) & ~value)  # a scene's questions name values too
+    unknown = (terms.alike > 0) & (_anywhere(terms.likeness) == 0)
+    return bool(value.any() and unknown.any() and not (named & words).any())
 
 
 def _anywhere(met: Floats) -> Floats:

@@ -47,16 +47,23 @@ def _found(said: Wire) -> None:
             )
         )
         out.print(Text(f"  why: {'; '.join(scene['why'])}"))
-        for parameter in said["parameters"]:
-            told = ", ".join(map(_spoken, parameter["recognised"])) or "not mentioned"
-            out.print(Text(f"  {parameter['name']}: {told}"))
+        _show_parameters(said)
     for other in said["alternatives"]:
         out.print(
             Text(f"  or: {other['title']} ({other['sceneId']}, {other['confidence']}): {other['differs']}", style="dim")
         )
 
 
+def _show_parameters(said: Wire) -> None:
+    for parameter in said["parameters"]:
+        told = ", ".join(map(_spoken, parameter["recognised"])) or "not mentioned"
+        out.print(Text(f"  {parameter['name']}: {told}"))
+
+
 def _selected(said: Wire) -> None:
+    if "parameters" in said:  # where the scene was chosen here
+        out.print(Text(f"{said['sceneId']}@{said['version']}", style="bold"))
+        _show_parameters(said)
     rows = [
         (it["name"], it["role"], " ".join((it["type"], it.get("unit", ""))), " ".join((it["about"], *it["flags"])))
         for it in said["fields"]
@@ -81,6 +88,9 @@ def show_answer(said: Wire) -> None:
         out.print(Text(f"  … {len(said['rows']) - _ROWS} more rows on this page", style="dim"))
     for warning in said["warnings"]:
         out.print(Text(f"  ! {warning['code']}: {warning['message']}", style="dim"))
+    scope = said["completeness"]["scope"]
+    filters = "; ".join(f"{name}: {_filter(value)}" for name, value in scope["filters"].items())
+    out.print(Text(f"  scope: {filters or 'all rows'}, {scope['visibility']}", style="dim"))
     snapshot = said["completeness"]["snapshot"]
     out.print(Text(f"  snapshot {snapshot['id']}, data as of {snapshot['dataAsOf']}", style="dim"))
 
@@ -113,6 +123,10 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.{_SHOWN_DIGITS}g}"
     return "" if value is None else str(value)
+
+
+def _filter(value: object) -> str:
+    return ", ".join(map(_spoken, value)) if isinstance(value, list) else _spoken(value)
 
 
 def _spoken(value: object) -> str:
