@@ -46,8 +46,13 @@ class Evidence:
     """(t, s) anywhere in the scene"""
 
 
-def evidence_of(view: View, terms: Terms, scenes: Ints, *, fields: Ints | None = None) -> Evidence:
-    """`fields`: of a single scene, those that count; left out, all fields of all scenes do."""
+def evidence_of(
+    view: View, terms: Terms, scenes: Ints, *, fields: Ints | None = None, rarity: Floats | None = None
+) -> Evidence:
+    """`fields`: of a single scene, those that count; left out, all fields of all scenes do.
+
+    `rarity`: (vocabulary,) by which a name is covered, where it is not that over the visible scenes.
+    """
     corpus = view.corpus
     own_fields, own_groups = corpus.fields.take(scenes), corpus.groups.take(scenes)
     if fields is not None:
@@ -59,7 +64,8 @@ def evidence_of(view: View, terms: Terms, scenes: Ints, *, fields: Ints | None =
     place_of_group = np.zeros(len(corpus.group_title.starts), np.int32)
     place_of_group[groups] = np.arange(len(groups))
     field_group = place_of_group[corpus.field_group[chosen]]
-    share, met, joint = _names_met(view, terms, scenes, place_of_field, len(chosen))
+    idf = view.idf if rarity is None else rarity
+    share, met, joint = _names_met(view, terms, idf, scenes, place_of_field, len(chosen))
     titles = corpus.group_title.take(groups)
     title_met = highest_by(terms.likeness[:, terms.slot[titles.items]], titles.owners(), len(groups))
     return Evidence(
@@ -109,7 +115,7 @@ def highest_by(values: Floats, owner: Ints, count: int) -> Floats:
 
 
 def _names_met(
-    view: View, terms: Terms, scenes: Ints, place_of_field: Ints, count: int
+    view: View, terms: Terms, idf: Floats, scenes: Ints, place_of_field: Ints, count: int
 ) -> tuple[Floats, Floats, Floats]:
     """field_share, field_met and field_joint."""
     corpus = view.corpus
@@ -124,9 +130,10 @@ def _names_met(
         return share, met, joint
     slots, names = slots[live], names[live]
     first = _firsts(names)
-    rarity = view.idf[terms.words[slots - 1]]
+    rarity = idf[terms.words[slots - 1]]
     covered = np.add.reduceat(terms.likeness.max(axis=0)[slots] * rarity, first)
-    name_share = (covered / np.maximum(view.name_mass[names[first]], 1e-6)).astype(np.float32)
+    own = corpus.names.take(names[first])
+    name_share = (covered / np.maximum(own.sums(idf[own.items]), 1e-6)).astype(np.float32)
     by_name = np.maximum.reduceat(terms.likeness[:, slots], first, axis=1)
     owners = place_of_field[corpus.name_field[names[first]]]
     first = _firsts(owners)

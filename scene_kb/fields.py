@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from scene_kb.asked import Asked
+from scene_kb.corpus import Ints
 from scene_kb.evidence import Evidence, evidence_of
-from scene_kb.fieldsigns import DENSE_SIGNS, KEYWORD_SIGNS, field_signs
+from scene_kb.fieldsigns import DENSE_SIGNS, KEYWORD_SIGNS, field_signs, rarity_among
 from scene_kb.grouping import grouped_by
 from scene_kb.learned.weights import Weights
 from scene_kb.models import RankedField, Reason, SceneCard
@@ -43,7 +44,7 @@ def rank_fields(
 ) -> tuple[RankedField, ...]:
     """The permitted fields of one scene, best first, ties in the card's order. Other fields change nothing."""
     card = view.corpus.cards[scene]
-    evidence = evidence_of(view, terms, np.asarray([scene], np.int32), fields=_numbers(view, scene, permitted))
+    terms, evidence = evidence_among(view, terms, scene, _numbers(view, scene, permitted))
     signs = signs_of(view, asked, terms, evidence, vector)
     model, names = (
         (weights.fields_keyword, KEYWORD_SIGNS)
@@ -62,6 +63,13 @@ def rank_fields(
         )
         for place in order
     )
+
+
+def evidence_among(view: View, terms: Terms, scene: int, fields: Ints) -> tuple[Terms, Evidence]:
+    """The evidence for some fields of one scene, by the rarity of words among them."""
+    rarity, unknown = rarity_among(view.corpus, fields)
+    here = terms.among(rarity, unknown)
+    return here, evidence_of(view, here, np.asarray([scene], np.int32), fields=fields, rarity=rarity)
 
 
 def signs_of(view: View, asked: Asked, terms: Terms, evidence: Evidence, vector: Floats | None) -> Floats:

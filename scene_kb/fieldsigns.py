@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from scene_kb.corpus import IDENTIFIER, NAMING, NUMBER, SHOWN, TIME, Ints, Lists
+from scene_kb.corpus import IDENTIFIER, NAMING, NUMBER, SHOWN, TIME, Corpus, Ints, Lists
 from scene_kb.evidence import Evidence
 from scene_kb.recall import Floats, Terms, View, field_cosines, weighted
 
@@ -30,6 +30,22 @@ DENSE_SIGNS = (
     "dense_lead",  # cosine below the scene's best field
     "dense_group",  # the best cosine of its group, likewise
 )
+
+
+def rarity_among(corpus: Corpus, fields: Ints) -> tuple[Floats, float]:
+    """(vocabulary,) the rarity of words among these fields, by name, group and legal value, and that of a word of none.
+
+    Over one wide table every scene has the same words: what tells its fields apart is rare among them alone.
+    """
+    names = corpus.field_names.take(fields)
+    words = corpus.names.take(names.items)
+    titles, values = corpus.group_title.take(corpus.field_group[fields]), corpus.field_values.take(fields)
+    owner = np.concatenate([names.owners()[words.owners()], titles.owners(), values.owners()]).astype(np.int64)
+    token = np.concatenate([words.items, titles.items, values.items])
+    once = np.unique(owner * len(corpus.vocabulary) + token) % len(corpus.vocabulary)
+    counts = np.bincount(once, minlength=len(corpus.vocabulary))
+    rarity = np.where(counts > 0, np.log1p((len(fields) - counts + 0.5) / (counts + 0.5)), 0)
+    return rarity.astype(np.float32), float(np.log1p((len(fields) + 0.5) / 0.5))
 
 
 def field_signs(

@@ -28,6 +28,8 @@ CANDIDATES = 32
 PAIR_WEIGHT = 0.5
 """A pair of characters tells less than a word, and its words are counted already."""
 _WORDS_OF_A_TOKEN = 2
+_LEAST_RARITY = 0.3
+"""Of a word that every scene has: it tells no scene from another, but what is asked for is about it all the same."""
 KEYWORD_DOCUMENTS = 2000
 """Most scenes that BM25 scores for one query: those that share the query's rarest words."""
 
@@ -146,13 +148,19 @@ class Terms:
 
     tokens: tuple[str, ...]
     weights: Floats
-    """(tokens,) rarity; of an unknown token the rarity of a word that no scene has; 0 where its absence says nothing"""
+    """(tokens,) rarity, of an unknown token the rarity of a word that no scene has, times the token's factor"""
+    factors: Floats
+    """(tokens,) from 0 to 1, how much a token asks for, be it rare or not; 0 where its absence says nothing"""
     likeness: Floats
     """(tokens, words + 1) degrees from 0 to 1"""
     slot: Ints
     """(vocabulary,)"""
     words: Ints
     """(words,) the vocabulary number of column 1, 2, ..."""
+
+    def among(self, rarity: Floats, unknown: float) -> "Terms":
+        """The same tokens with another rarity of words, (vocabulary,), in which `unknown` is that of a word of none."""
+        return replace(self, weights=_rarities(self.likeness, rarity[self.words], unknown) * self.factors)
 
     @property
     def alike(self) -> Floats:
@@ -182,26 +190,30 @@ def terms_of(view: View, asked: Asked) -> Terms:
     words = sorted({like.token for likes in found for like in likes if view.idf[like.token] > 0})
     column = {word: at + 1 for at, word in enumerate(words)}
     likeness = np.zeros((len(found), len(words) + 1), np.float32)
-    weights = np.full(len(found), view.unknown_idf, np.float32)
     for row, likes in enumerate(found):
-        known = [like for like in likes if like.token in column]
-        for like in known:
-            likeness[row, column[like.token]] = like.degree
-        if known:
-            best = max(known, key=lambda like: like.degree)
-            weights[row] = view.idf[best.token]
-        elif asked.tokens[row] in asked.view_words:
-            weights[row] = 0
-    paired = np.array([is_pair(token) for token in asked.tokens], bool)
-    weights[paired] *= PAIR_WEIGHT
-    weights[_bridges(asked.tokens, met=np.asarray(likeness.any(axis=1), bool))] = 0
+        for like in likes:
+            if like.token in column:
+                likeness[row, column[like.token]] = like.degree
+    known = np.asarray(likeness.any(axis=1), bool)
+    factors = np.array([PAIR_WEIGHT if is_pair(token) else 1.0 for token in asked.tokens], np.float32)
+    factors[[token in asked.view_words for token in asked.tokens] & ~known] = 0
+    factors[_bridges(asked.tokens, met=known)] = 0
     slot = np.zeros(len(view.idf), np.int32)
     slot[words] = np.arange(1, len(words) + 1)
-    terms = Terms(asked.tokens, weights, likeness, slot, np.asarray(words, np.int32))
+    terms = Terms(asked.tokens, factors, factors, likeness, slot, np.asarray(words, np.int32))
+    terms = terms.among(view.idf, view.unknown_idf)
     shares = [
         _named_share(view, terms, row) if token in asked.row_words else 1.0 for row, token in enumerate(asked.tokens)
     ]
-    return replace(terms, weights=weights * np.array(shares, np.float32))
+    return replace(terms, factors=factors * np.array(shares, np.float32)).among(view.idf, view.unknown_idf)
+
+
+def _rarities(likeness: Floats, rarity: Floats, unknown: float) -> Floats:
+    """(tokens,) the rarity of the likeliest word of each that is rare at all. `rarity`: (words,)."""
+    likely = likeness[:, 1:] * (rarity > 0)
+    if not likely.shape[1]:
+        return np.full(len(likeness), unknown, np.float32)
+    return np.where(likely.any(axis=1), rarity[likely.argmax(axis=1)], unknown).astype(np.float32)
 
 
 def _named_share(view: View, terms: Terms, row: int) -> float:
@@ -264,7 +276,7 @@ def _idf(corpus: Corpus, scenes: Ints) -> Floats:
     held = [corpus.scene_tokens[int(scene)] for scene in scenes]
     counts = np.bincount(np.concatenate(held), minlength=len(corpus.vocabulary)) if held else np.zeros(0)
     rarity = np.log1p((len(scenes) - counts + 0.5) / (counts + 0.5))
-    return np.where(counts > 0, rarity, 0).astype(np.float32)
+    return np.where(counts > 0, np.maximum(rarity, _LEAST_RARITY), 0).astype(np.float32)
 
 
 def _dimension_of_grain(cards: Sequence[SceneCard]) -> Mapping[str, str]:

@@ -17,9 +17,8 @@ from scene_kb.asked import read
 from scene_kb.cards import card_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder
-from scene_kb.evidence import evidence_of
 from scene_kb.exchange import GOLDEN, Question, labelled, read_questions, read_scenes
-from scene_kb.fields import signs_of
+from scene_kb.fields import evidence_among, signs_of
 from scene_kb.index import current
 from scene_kb.learned.weights import Weights
 from scene_kb.models import SceneCard
@@ -203,8 +202,7 @@ def field_samples(world: World, resolver: HybridResolver) -> Iterator[FieldSampl
         if not question.fields or question.scene not in numbers or not asked.tokens:
             continue
         number = numbers[question.scene]
-        terms = terms_of(view, asked)
-        evidence = evidence_of(view, terms, np.array([number], np.int32))
+        terms, evidence = evidence_among(view, terms_of(view, asked), number, view.corpus.fields[number])
         names = tuple(field.name for field in view.corpus.cards[number].fields)
         if not question.fields & set(names):
             continue
