@@ -47,7 +47,7 @@ def _field_card(scene: Scene, dataset: Dataset, field: Field, meanings: "_Meanin
     return FieldCard(
         name=field.name,
         titles=titles,
-        aliases=tuple(dict.fromkeys((*field.aliases, *meanings.of((*titles, *field.aliases))))),
+        aliases=tuple(dict.fromkeys((*field.aliases, *meanings.of(titles)))),
         role=field.role,
         type=field.type,
         values=tuple(
@@ -76,16 +76,21 @@ class _Meanings:
     """The catalog's groups of words with one meaning."""
 
     def __init__(self, synonyms: Synonyms) -> None:
-        self._groups = tuple((group, tuple(_needle(term) for term in group)) for group in synonyms.terms)
+        self._groups = tuple(tuple(map(_needle, group)) for group in synonyms.terms)
 
     def of(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The other words for what one of the names says."""
-        haystacks = tuple(_haystack(name) for name in names)
-        found: dict[str, None] = {}
-        for group, needles in self._groups:
-            if any(needle in haystack for needle in needles for haystack in haystacks):
-                found.update(dict.fromkeys(group))
-        return tuple(found)
+        """Each name with what it says said in other words of its language: 消耗周环比 as 花费周环比, never as 花费."""
+        return tuple(
+            dict.fromkeys(
+                haystack.replace(needle, other).strip()
+                for haystack in map(_haystack, names)
+                for needles in self._groups
+                for needle in needles
+                if needle in haystack
+                for other in needles
+                if other != needle and (has_han(other) == has_han(needle) or needle.strip() == haystack.strip())
+            )
+        )
 
 
 def _haystack(text: str) -> str:

@@ -74,9 +74,10 @@ def standing(features: Features, scores: Floats, *, words: int, scenes: int, bes
     return Standing(tuple(int(place) for place in order), ordered, signs)
 
 
-def decide(stand: Standing, stage: Stage, thresholds: Thresholds, *, strange: bool) -> Decision:
+def decide(stand: Standing, stage: Stage, thresholds: Thresholds, *, strange: bool, familiar: bool) -> Decision:
     """`strange`: no candidate is called what the query asks for, though they share a language. Vectors alone are then
-    no evidence: every text is near some text.
+    no evidence: every text is near some text. `familiar`: a candidate has by name all that it asks for; then some scene
+    answers it, however many have it.
     """
     right = stage.right.probability(stand.signs)
     answerable = max(stage.answerable.probability(stand.signs), right)
@@ -88,7 +89,7 @@ def decide(stand: Standing, stage: Stage, thresholds: Thresholds, *, strange: bo
     others = [min(right, (answerable - right) * float(weight) / total) for weight in weights] if total > 0 else []
     if right >= thresholds.matched:
         verdict: Verdict = "matched"
-    elif answerable < thresholds.no_match:
+    elif answerable < thresholds.no_match and not familiar:
         verdict = "no_match"
     else:
         verdict = "ambiguous"

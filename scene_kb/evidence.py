@@ -14,6 +14,9 @@ from scene_kb.corpus import Corpus, Ints, Lists
 from scene_kb.recall import Floats, Terms, View
 from scene_kb.text import is_pair
 
+_IN_FULL = 0.99
+_SURELY = 0.9
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -97,6 +100,14 @@ def is_strange(terms: Terms, evidence: Evidence) -> bool:
     named = called | ((_anywhere(evidence.about_met) > 0) & ~value)  # a scene's questions name values too
     unknown = (terms.alike > 0) & (_anywhere(terms.likeness) == 0)
     return bool(value.any() and unknown.any() and not (named & words).any())
+
+
+def is_familiar(terms: Terms, evidence: Evidence) -> bool:
+    """Whether every word of the query belongs to a name that it says in full, or is a legal value: a bare field."""
+    words = np.array([not is_pair(token) for token in terms.tokens]) & (terms.factors > 0)
+    named = _anywhere(evidence.field_met[:, evidence.field_share > _IN_FULL])
+    said = np.maximum(named, _anywhere(evidence.field_value)) >= _SURELY
+    return bool(words.any()) and not bool((words & ~said).any())
 
 
 def _anywhere(met: Floats) -> Floats:

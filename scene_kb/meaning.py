@@ -19,6 +19,10 @@ _TRANSLATED = 0.8
 _AKIN = 0.6
 """So is a word of like meaning."""
 _AKIN_WORDS = 3
+_CUT_SHORT = 0.5
+"""And a word that the corpus may cut short: temp for temperature, pop for population."""
+_CUT_LENGTHS = (5, 4, 3)
+_CUT_LEAST = 2
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Meanings:
 
     def of(self, token: str, *, translated: bool = False) -> Sequence[Likeness]:
         """`translated`: whether words of the other language count too."""
-        own = self._own(token) or self._akin(token)
+        own = self._own(token) or self._akin(token) or self._cut_short(token)
         return (*own, *self._foreign(token)) if translated else own
 
     def _foreign(self, token: str) -> Sequence[Likeness]:
@@ -57,6 +61,13 @@ class Meanings:
             return ()
         near = process.extract(token, self._typable, scorer=fuzz.ratio, score_cutoff=_TYPO_LEAST, limit=3)
         return tuple(Likeness(self._vocabulary[word], score / 100 * 0.9) for word, score, _ in near)
+
+    def _cut_short(self, token: str) -> Sequence[Likeness]:
+        if not (token.isascii() and token.isalpha()):
+            return ()
+        lengths = (length for length in _CUT_LENGTHS if len(token) >= length + _CUT_LEAST)
+        cut = next((token[:length] for length in lengths if token[:length] in self._vocabulary), None)
+        return () if cut is None else (Likeness(self._vocabulary[cut], _CUT_SHORT),)
 
     def _akin(self, token: str) -> Sequence[Likeness]:
         akin = [(word, degree) for word, degree in dictionary().akin(token).items() if word in self._vocabulary]

@@ -14,7 +14,7 @@ from scene_kb.cards import shown_card
 from scene_kb.corpus import Ints, corpus_of
 from scene_kb.decide import Decision, Standing, decide, standing
 from scene_kb.embedders.base import Embedder
-from scene_kb.evidence import Evidence, evidence_of, is_strange
+from scene_kb.evidence import Evidence, evidence_of, is_familiar, is_strange
 from scene_kb.fields import rank_fields
 from scene_kb.grouping import grouped_by
 from scene_kb.index import Index
@@ -131,8 +131,13 @@ class HybridResolver:
         else:
             stage, embedded = self._weights.full, True
             seen = self.full_pass(view, asked, terms, allowed, self.vector(view, asked))
-        odd = strange(view, asked, terms, seen.evidence)
-        decision = decide(seen.stand, stage, self._weights.thresholds, strange=odd)
+        decision = decide(
+            seen.stand,
+            stage,
+            self._weights.thresholds,
+            strange=strange(view, asked, terms, seen.evidence),
+            familiar=is_familiar(terms, seen.evidence),
+        )
         return Match(decision.verdict, self._candidates(visible, asked, seen, decision), decision.decisive, embedded)
 
     def rank_fields(

@@ -37,6 +37,11 @@ def test_a_bare_field_name_finds_a_scene_that_has_it(resolver: HybridResolver, f
     assert match.verdict != "no_match"
 
 
+@pytest.mark.parametrize("query", ["消耗", "cost", "spend", "日期", "refund amount", "渠道 消耗", "昨天的消耗"])
+def test_names_in_full_are_never_no_match(resolver: HybridResolver, query: str) -> None:
+    assert resolver.match(query, visible=EVERY).verdict != "no_match"
+
+
 def test_a_bare_metric_finds_scenes_that_have_it(resolver: HybridResolver) -> None:
     first = _first(resolver.match("消耗", visible=EVERY))
     assert "cost" in next(card for card in CARDS if card.ref == first).metrics
