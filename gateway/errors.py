@@ -7,6 +7,7 @@ GatewayError
 ├── UnknownScene         no such scene, or none that the caller may see
 ├── UnknownDimension     no such dimension among the visible scenes
 ├── InvalidArguments     an argument is missing, unknown, or of the wrong shape
+├── ForeignRequest       over HTTP, from another site's page or by another host's name
 └── StoreDown            sessions or the index cannot be reached
 """
 
@@ -55,6 +56,13 @@ class InvalidArguments(GatewayError):
     fault: str
     """missing, unknown, type, tooLong, tooShort, tooSmall, tooLarge or choice"""
     expected: tuple[str, ...] = ()
+
+
+@dataclass
+class ForeignRequest(GatewayError):
+    header: str
+    """Host or Origin"""
+    received: str
 
 
 @dataclass

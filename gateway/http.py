@@ -1,24 +1,44 @@
-"""The same three steps as JSON over HTTP, a person's query, MCP beside them, and what an operator's probes ask."""
+"""The same three steps as JSON over HTTP, a person's query, MCP beside them, and what an operator's probes ask.
+
+Whoever reaches this port is taken for the person who runs the gateway. So that no web page in that person's browser
+does, a request must name this machine as its host, come from no other origin, and carry JSON that says so.
+"""
 
 import json
+import secrets
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
+import pydantic_core
+import structlog
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.app import App
 from gateway.arguments import QueryArguments, input_schema
-from gateway.errors import InvalidArguments
+from gateway.errors import ForeignRequest, GatewayError, InvalidArguments
 from gateway.mcp import mcp_server
 from gateway.problems import problem_of
 from gateway.tools import TOOLS
 from gateway.turns import Tool
 
+_log = structlog.get_logger("sanbu")
+
 _MOST_BODY_BYTES = 1 << 20  # a query of 10,000 characters with its filters stays far below
+
+_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
+_SECURITY = TransportSecuritySettings(
+    allowed_hosts=[text for host in _THIS_MACHINE for text in (host, f"{host}:*")],
+    allowed_origins=[text for host in _THIS_MACHINE for text in (f"http://{host}", f"http://{host}:*")],
+)
+"""For every route alike. A browser leaves out the port in both headers where it is 80."""
+
+_WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 421, 403, 415
 
 _STATUS: Mapping[str, int] = {
     "not_permitted": 403,
@@ -46,20 +66,53 @@ def http_app(app: App) -> Starlette:
         Route("/livez", lambda _: JSONResponse({"status": "ok"}), methods=["GET"]),
     ]
     server = mcp_server(app.gateway, lambda _: app.local)
-    return server.streamable_http_app(
+    served = server.streamable_http_app(
         streamable_http_path="/mcp",
         custom_starlette_routes=routes,
-        host=app.settings.host,
+        transport_security=_SECURITY,
         max_request_body_size=_MOST_BODY_BYTES,
     )
+    served.add_middleware(_OnlyFromThisMachine)
+    return served
+
+
+class _OnlyFromThisMachine:
+    """Refuses what a page of another site may have sent, by the checks that MCP's own transport makes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._security = TransportSecurityMiddleware(_SECURITY)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        handler = self._app
+        if scope["type"] == "http":
+            request = Request(scope)
+            refusal = await self._security.validate_request(request)
+            if refusal is not None:
+                header = "Host" if refusal.status_code == _WRONG_HOST else "Origin"
+                error = ForeignRequest(header, request.headers.get(header, ""))
+                handler = _refused(error, status=refusal.status_code)
+        await handler(scope, receive, send)
+
+
+def _refused(error: GatewayError, *, status: int) -> JSONResponse:
+    """What reached no step has no turn: its trace is this line of the log."""
+    trace_id = secrets.token_hex(16)
+    problem = problem_of(error, "en")
+    _log.warning("request refused", trace_id=trace_id, status=status, field=problem.field, received=problem.received)
+    return JSONResponse(problem.to_wire(trace_id), status_code=status)
 
 
 def _endpoint(app: App, tool: Tool) -> Any:
     async def endpoint(request: Request) -> Response:
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+        if media_type.lower() != "application/json":  # any other type a page may post without asking the server first
+            wrong = InvalidArguments("Content-Type", media_type, "type", ("application/json",))
+            return _refused(wrong, status=_WRONG_MEDIA_TYPE)
         try:
             given = await _body(request)
         except InvalidArguments as error:
-            return JSONResponse(problem_of(error, "en").to_wire(""), status_code=400)
+            return _refused(error, status=400)
         answered = await app.gateway.answer(tool, given, app.local)
         status = _STATUS.get(str(answered.said.get("error")), 400) if answered.is_error else 200
         headers = {"Retry-After": str(seconds)} if (seconds := answered.said.get("retryAfterSeconds")) else None
@@ -69,14 +122,19 @@ def _endpoint(app: App, tool: Tool) -> Any:
 
 
 async def _body(request: Request) -> Mapping[str, object]:
-    """The JSON object in the body; an empty body is an empty object. Raises InvalidArguments."""
+    """The JSON object in the body; an empty body is an empty object.
+
+    Raises InvalidArguments, also for what JSON cannot say back: NaN, a number beyond a float's, half a surrogate pair,
+    and values nested deeper than 200.
+    """
     read = bytearray()
     async for chunk in request.stream():
         read += chunk
         if len(read) > _MOST_BODY_BYTES:
             raise InvalidArguments("body", f"over {_MOST_BODY_BYTES} bytes", "tooLarge", (str(_MOST_BODY_BYTES),))
     try:
-        body = json.loads(read or b"{}")
+        body = pydantic_core.from_json(bytes(read) or b"{}", allow_inf_nan=False)
+        json.dumps(body, allow_nan=False)  # 1e400 was read as infinity
     except ValueError as error:
         raise InvalidArguments(
             "body", bytes(read[:100]).decode(errors="replace"), "type", ("a JSON object",)
@@ -109,7 +167,7 @@ def _operation(
 ) -> dict[str, Any]:
     body = {"required": True, "content": {"application/json": {"schema": taken}}}
     answer = {"description": "the answer", "content": {"application/json": {"schema": given}}}
-    codes = sorted({400, *_STATUS.values()})
+    codes = sorted({400, _WRONG_HOST, _WRONG_MEDIA_TYPE, *_STATUS.values()})
     return {
         "post": {
             "operationId": name,

@@ -14,6 +14,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "已按要求只取前 {limit} 行（共返回 {n} 行）；不能据此断言范围内的所有行。",
         "The first {limit} rows, as asked ({n} returned). This says nothing about rows beyond them.",
     ),
+    "complete.limitPerGroup": (
+        "已按要求在每组内只取前 {limit} 行（共 {n} 行）；不能据此断言各组的其余行。",
+        "The first {limit} rows of each group, as asked ({n} rows in all). This says nothing about rows beyond them.",
+    ),
     "complete.empty": ("结果完整：范围内没有任何数据。", "Complete: nothing in the scope matches."),
     "complete.lastPage": (
         "连同前面各页，范围内的 {n} 行已全部返回。",
@@ -197,6 +201,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "not_permitted": ("当前角色不允许：{what}", "the caller's roles do not allow this: {what}"),
     "not_permitted.do": ("向数据负责人申请权限", "Request access from the data's owner"),
+    "foreign_request": (
+        "请求头 {header} 不是本机地址",
+        "the {header} header does not name this machine",
+    ),
+    "foreign_request.do": (
+        "在本机通过 http://127.0.0.1 或 http://localhost 调用，不要从其他网站的页面调用",
+        "Call from this machine by http://127.0.0.1 or http://localhost, not from another site's page",
+    ),
     "limit_exceeded": ("要求 {received}，上限是 {limit}", "asked {received}; the limit is {limit}"),
     "limit_exceeded.do": ("缩小到 {limit} 以内", "Stay within {limit}"),
     "time_budget_exceeded": (

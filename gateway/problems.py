@@ -6,9 +6,11 @@ A row per error class; a test walks the classes and fails for one without a row.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from engine import errors as engine
 from engine.dataset import Language
+from engine.encode import wire_value
 from gateway import errors as gateway
 from gateway.messages import say
 from sessions.stores.base import StoreUnavailable
@@ -31,6 +33,7 @@ Code = Literal[
     "internal",
 ]
 
+_UTC = ZoneInfo("UTC")
 _SHOWN = 12  # legal values, nearest first: enough to correct a slip, too few to be a catalogue
 _RECEIVED_CHARACTERS = 200
 
@@ -76,6 +79,7 @@ def known_errors() -> frozenset[type[Exception]]:
 
 
 def _shortened(received: object) -> object:
+    received = wire_value(received, _UTC)
     text = received if isinstance(received, str) else repr(received)
     return received if len(text) <= _RECEIVED_CHARACTERS else text[:_RECEIVED_CHARACTERS] + "…"
 
@@ -175,6 +179,11 @@ def _source_unavailable(error: engine.SourceUnavailable, language: Language) -> 
     return _retry("source_unavailable", error.retry_after_s, language)
 
 
+def _foreign_request(error: gateway.ForeignRequest, language: Language) -> Problem:
+    reason = say("foreign_request", language, header=error.header)
+    return Problem("not_permitted", reason, say("foreign_request.do", language), error.header, error.received)
+
+
 def _store_down(error: gateway.StoreDown, language: Language) -> Problem:
     return _retry("source_unavailable", error.retry_after_s, language)
 
@@ -226,6 +235,7 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     gateway.UnknownScene: _unknown_scene,
     gateway.UnknownDimension: _unknown_dimension,
     gateway.InvalidArguments: _invalid_arguments,
+    gateway.ForeignRequest: _foreign_request,
     gateway.StoreDown: _store_down,
     StoreUnavailable: _store_unavailable,
 }

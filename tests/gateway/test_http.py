@@ -30,11 +30,66 @@ def test_three_steps_and_a_persons_query_over_json(served: httpx.Client) -> None
 
     unknown = served.post("/v1/apiCall", json={"sessionId": "nonsense"})
     assert (unknown.status_code, unknown.json()["error"]) == (404, "session_not_found")
-    torn = served.post("/v1/query", content=b"{not json")
-    assert (torn.status_code, torn.json()["error"]) == (400, "invalid_parameter")
-    large = served.post("/v1/query", content=b'{"x": "' + b"a" * (1 << 20) + b'"}')
-    assert (large.status_code, large.json()["field"]) == (400, "body")
     assert served.get("/openapi.json").json() == json.loads(json.dumps(openapi()))
+
+
+def test_a_body_that_json_cannot_say_back_is_an_invalid_parameter(served: httpx.Client) -> None:
+    bodies = {
+        "torn": b"{not json",
+        "no object": b"[]",
+        "too large": b'{"x": "' + b"a" * (1 << 20) + b'"}',
+        "not a number": b'{"apiNo": "orders", "limit": NaN}',
+        "infinity": b'{"apiNo": "orders", "limit": -Infinity}',
+        "beyond a float": b'{"apiNo": "orders", "filters": {"amount": 1e400}}',
+        "half a surrogate pair": rb'{"apiNo": "\ud800"}',
+        "nested deep": b'{"apiNo": ' + b"[" * 20_000 + b"]" * 20_000 + b"}",
+        "no UTF-8": b'{"apiNo": "\xff"}',
+    }
+    for what, body in bodies.items():
+        refused = served.post("/v1/query", content=body, headers={"Content-Type": "application/json"})
+        assert (refused.status_code, refused.json()["error"]) == (400, "invalid_parameter"), what
+        assert refused.json()["field"] == "body", what
+        assert len(refused.json()["traceId"]) == 32, what
+
+
+# Pages of other sites -----------------------------------------------------------------------------------------------
+
+EVERY_ROUTE = [
+    *(("POST", path) for path in (*openapi()["paths"], "/mcp")),
+    *(("GET", path) for path in ("/openapi.json", "/livez", "/mcp")),
+]
+
+
+def test_no_route_answers_a_page_of_another_site_or_another_hosts_name(served: httpx.Client) -> None:
+    for method, path in EVERY_ROUTE:
+        for header, received, status in (
+            ("Origin", "https://evil.example", 403),
+            ("Origin", "null", 403),
+            ("Host", "evil.example", 421),  # a name that its owner has pointed here
+        ):
+            refused = served.request(method, path, json={}, headers={header: received})
+            problem = refused.json()
+            assert refused.status_code == status, (method, path, received)
+            assert (problem["error"], problem["field"], problem["received"]) == ("not_permitted", header, received)
+            assert problem["traceId"]
+
+
+def test_a_page_from_this_machine_and_any_port_is_answered(served: httpx.Client) -> None:
+    for headers in ({"Origin": "http://localhost:3000"}, {"Origin": "http://127.0.0.1"}, {"Host": "localhost"}):
+        assert served.get("/livez", headers=headers).status_code == 200, headers
+
+
+def test_a_body_must_be_called_json(served: httpx.Client) -> None:
+    """Any other type a page of any site may post without asking first."""
+    body = b'{"apiNo": "orders", "fields": ["amount"]}'
+    for media_type in ("text/plain", "application/x-www-form-urlencoded", "text/json", ""):
+        refused = served.post("/v1/query", content=body, headers={"Content-Type": media_type})
+        problem = refused.json()
+        assert refused.status_code == 415, media_type
+        assert (problem["error"], problem["field"]) == ("invalid_parameter", "Content-Type"), media_type
+        assert problem["traceId"]
+    headers = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert served.post("/v1/query", content=body, headers=headers).status_code == 200
 
 
 def test_the_document_describes_every_endpoint_under_v1() -> None:

@@ -32,6 +32,7 @@ EXAMPLES: list[Exception] = [
     gateway.StepOutOfOrder("apiCall", "fieldSelection"),
     gateway.UnknownScene("X", ("Y",)),
     gateway.UnknownDimension("x", ("y",)),
+    gateway.ForeignRequest("Origin", "https://evil.example"),
     gateway.StoreDown("sessions", 5),
     *(gateway.InvalidArguments("limit", 0, fault, ("1",)) for fault in ("missing", "unknown", "type", "tooSmall")),
 ]
