@@ -38,6 +38,14 @@ _log = structlog.get_logger("sanbu")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
+@dataclass
+class ResolverUnavailable(Exception):
+    """The setting names no class that finds scenes."""
+
+    name: str
+    detail: str
+
+
 @dataclass(frozen=True)
 class App:
     """An open gateway, and the caller that this machine's own user is."""
@@ -79,21 +87,24 @@ class Place:
 async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) -> AsyncIterator[App]:
     """Everything open, and closed again in reverse order.
 
-    Raises CatalogFault, EmbedderUnavailable, SourceUnavailable, StoreUnavailable or DataUnavailable.
+    Raises CatalogFault, ResolverUnavailable, EmbedderUnavailable, SourceUnavailable, StoreUnavailable, FolderUnusable
+    or DataUnavailable.
     """
     trace.install()
+    make_resolver = resolver_class(settings)
     place = locate(settings)
     catalog = load_catalog(place.folder)
     index, embedder = open_knowledge(catalog, place.folder, settings, progress=progress)
-    resolver: Resolver = resolve_name(settings.resolver)(index, embedder)
+    resolver = make_resolver(index, embedder)
     async with AsyncExitStack() as stack:
         backends = open_backends(catalog.datasets, place.data)
         for backend in backends.values():
             stack.push_async_callback(backend.close)
-        file = _file(settings.state_dir, "snapshots.sqlite")
-        snapshots = open_snapshots(f"sqlite:{file}", max_bytes=settings.snapshot_bytes)
+        snapshots = open_snapshots(
+            f"sqlite:{settings.state_file('snapshots.sqlite')}", max_bytes=settings.snapshot_bytes
+        )
         stack.push_async_callback(snapshots.close)
-        sessions = open_store(settings.session_url)
+        sessions = open_store(settings.session_url())
         stack.push_async_callback(sessions.close)
         engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(settings.keys()))
         steps = Steps(
@@ -116,10 +127,10 @@ def locate(settings: Settings, *, starting: Callable[[], None] = lambda: None) -
 
     `starting` is called where data has to be made.
 
-    Raises DataUnavailable where demonstration data cannot be made.
+    Raises DataUnavailable where demonstration data cannot be made, or FolderUnusable.
     """
     if settings.catalog in shipped.SHIPPED:
-        data = settings.cache_dir / "data" / settings.catalog
+        data = settings.cache_folder("data", settings.catalog)
         shipped.ensure_data(settings.catalog, data, starting=starting)
         return Place(shipped.folder_of(settings.catalog), data)
     folder = Path(settings.catalog).expanduser()
@@ -131,14 +142,26 @@ def open_knowledge(
 ) -> tuple[Index, Embedder]:
     """The index of the catalog in `folder`, built where it is missing or stale, and the embedder of its vectors.
 
-    Raises EmbedderUnavailable.
+    Raises EmbedderUnavailable or FolderUnusable.
     """
     embedder = open_embedder(settings.embedder)
     # By where the catalog lies, so that an edited one takes over the vectors of all that stayed.
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
-    built = settings.cache_dir / "index" / f"{catalog.name}-{place}"
+    built = settings.cache_folder("index", f"{catalog.name}-{place}")
     cards = (card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
     return current(cards, built, embedder, progress=progress), embedder
+
+
+def resolver_class(settings: Settings) -> Callable[[Index, Embedder], Resolver]:
+    """What finds scenes, not yet made. Raises ResolverUnavailable."""
+    try:
+        found = resolve_name(settings.resolver)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise ResolverUnavailable(settings.resolver, str(error)) from error
+    if not callable(getattr(found, "match", None)):
+        raise ResolverUnavailable(settings.resolver, "it has no method match")
+    made: Callable[[Index, Embedder], Resolver] = found
+    return made
 
 
 def open_backends(datasets: Mapping[str, Dataset], data: Path) -> dict[str, Backend]:
@@ -151,8 +174,3 @@ def resolved_url(url: str, data: Path, environment: Callable[[str], str | None] 
     """The url with {data} and ${NAME} filled in; an unset name stays as it is, and then names itself in the error."""
     filled = _ENVIRONMENT.sub(lambda found: environment(found[1]) or found[0], url)
     return filled.replace("{data}", str(data))
-
-
-def _file(folder: Path, name: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / name

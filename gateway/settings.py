@@ -1,25 +1,51 @@
 """Every knob of the gateway, with its unit, default and reason. Read once; nothing below `app` sees the environment."""
 
 import getpass
+import json
 import os
 import secrets
+import tempfile
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal
 
 from platformdirs import user_cache_path, user_state_path
-from pydantic import Field, SecretStr, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from sessions.models import Lifetime
 
+PREFIX = "SANBU_"
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass
+class FolderUnusable(Exception):
+    """A folder cannot be made, or nothing can be written into it."""
+
+    setting: str
+    """The environment's name for it."""
+    folder: Path
+    detail: str
+
+
+def _listed(value: object) -> object:
+    """`a, b` as a list of two, a JSON list as what it holds."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError:  # its text may be a secret: not a word of it is repeated
+            raise ValueError('neither a JSON list such as ["a", "b"] nor a text such as a,b') from None
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 class Settings(BaseSettings):
     """From the environment as SANBU_NAME, from a .env file, and from the command line, which wins."""
 
-    model_config = SettingsConfigDict(env_prefix="SANBU_", env_file=".env", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
 
     catalog: str = Field("ads", description="a catalog folder, or the name of a catalog that comes with the package")
     embedder: str = Field(
@@ -31,7 +57,7 @@ class Settings(BaseSettings):
     )
     cache_dir: Path = Field(user_cache_path("sanbu"), description="indexes and demonstration data; may be deleted")
     session_store: str = Field("", description="url of the session store; empty: a SQLite file in state_dir")
-    signing_keys: tuple[SecretStr, ...] = Field(
+    signing_keys: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_listed)] = Field(
         (), description="newest first; empty: one is made and kept in state_dir"
     )
     now: datetime | None = Field(
@@ -46,16 +72,19 @@ class Settings(BaseSettings):
     page_bytes: int = Field(64 << 10, ge=1024, description="bytes of a page")
     page_tokens: int = Field(4_000, ge=200, description="tokens of a page unless tokenBudget says otherwise")
     snapshot_bytes: int = Field(512 << 20, ge=1 << 20, description="bytes of all stored snapshots; the oldest give way")
-    dimensions: tuple[str, ...] = Field((), description="a hard dimension filter for every call of this process")
+    dimensions: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
+        (), description="a hard dimension filter for every call of this process"
+    )
     host: str = Field("127.0.0.1", description="where HTTP listens; anything but loopback needs an identity")
     port: int = Field(8722, ge=1, le=65535, description="the port of HTTP")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="what goes to stderr")
 
-    @model_validator(mode="after")
-    def _clock_has_an_offset(self) -> Self:
-        if self.now is not None and self.now.tzinfo is None:
-            raise ValueError("now needs an offset, such as 2026-11-30T09:00:00+08:00")
-        return self
+    @field_validator("now")
+    @classmethod
+    def _clock_has_an_offset(cls, now: datetime | None) -> datetime | None:
+        if now is not None and now.tzinfo is None:
+            raise ValueError("a clock needs an offset, such as 2026-11-30T09:00:00+08:00")
+        return now
 
     @property
     def listens_beyond_this_machine(self) -> bool:
@@ -65,21 +94,41 @@ class Settings(BaseSettings):
     def lifetime(self) -> Lifetime:
         return Lifetime(timedelta(seconds=self.session_idle_seconds), timedelta(seconds=self.session_age_seconds))
 
-    @property
     def session_url(self) -> str:
-        return self.session_store or f"sqlite:{self.state_dir / 'sessions.sqlite'}"
+        """Raises FolderUnusable where the sessions are kept in state_dir."""
+        return self.session_store or f"sqlite:{self.state_file('sessions.sqlite')}"
+
+    def state_file(self, name: str) -> Path:
+        """A file in state_dir, which is made for its owner alone. Raises FolderUnusable."""
+        return _usable(self.state_dir, f"{PREFIX}STATE_DIR", mode=0o700) / name
+
+    def cache_folder(self, *names: str) -> Path:
+        """A folder below cache_dir, which is made; the folder itself is left to its user. Raises FolderUnusable."""
+        return _usable(self.cache_dir, f"{PREFIX}CACHE_DIR", mode=0o777).joinpath(*names)
 
     def keys(self) -> tuple[str, ...]:
-        """The signing keys; where none is configured, the one in state_dir, made on first use for its owner alone."""
+        """The signing keys; where none is configured, the one in state_dir, made on first use for its owner alone.
+
+        Raises FolderUnusable.
+        """
         if self.signing_keys:
             return tuple(key.get_secret_value() for key in self.signing_keys)
-        path = self.state_dir / "signing.key"
+        path = self.state_file("signing.key")
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "w") as file:
                 file.write(secrets.token_hex(32))
         return (path.read_text().strip(),)
+
+
+def _usable(folder: Path, setting: str, *, mode: int) -> Path:
+    """The folder, made where it is missing; a mode is never changed, since a folder that exists may be shared."""
+    try:
+        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()  # permission bits alone say nothing of read-only file systems
+    except OSError as error:
+        raise FolderUnusable(setting, folder, error.strerror or str(error)) from error
+    return folder
 
 
 def local_user() -> str:

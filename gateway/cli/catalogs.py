@@ -2,6 +2,8 @@
 
 import dataclasses
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -10,33 +12,45 @@ from rich.text import Text
 from engine.backends.base import open_backend
 from gateway.app import open_knowledge
 from gateway.cli.faults import Failure
-from gateway.cli.terminal import err, index_progress, out, prepared, print_json, table
+from gateway.cli.terminal import counted, err, index_progress, out, prepared, print_json, table
 from gateway.log import configure_logging
 from gateway.settings import Settings
 from scene_kb import shipped
 from scene_kb.catalog import load_catalog
 from scene_kb.diagnostics import CatalogFault
-from scene_kb.importers.base import NothingToImport, write_draft
+from scene_kb.importers.base import Draft, NothingToImport, write_draft
 from scene_kb.importers.database import draft
 
 
-def run_init(source: str, folder: Path) -> None:
+def run_init(settings: Settings, source: str, folder: Path) -> None:
     """Drafts a catalog in `folder`, or copies one that comes with the package. Raises Failure."""
-    if folder.exists() and any(folder.iterdir()):
-        raise Failure(f"{folder} is not empty; choose another folder with --out")
+    with _writing(folder):
+        if folder.exists() and any(folder.iterdir()):
+            raise Failure(f"{folder} is not empty; choose another folder with --out")
     if source in shipped.SHIPPED:
-        _copy(source, folder)
+        _copy(settings.model_copy(update={"catalog": source}), folder)
     else:
         _draft(source, folder)
     catalog = load_catalog(folder)
-    out.print(Text(f"{folder}: {len(catalog.scenes)} scenes over {len(catalog.datasets)} datasets"), soft_wrap=True)
-    out.print(Text(f'next: sanbu ask --catalog {folder} "…"'), soft_wrap=True)
+    scenes, datasets = counted(len(catalog.scenes), "scene"), counted(len(catalog.datasets), "dataset")
+    out.print(Text(f"{folder}: {scenes} over {datasets}"), soft_wrap=True)
+    out.print(Text(f"next: sanbu kb check {folder}"), soft_wrap=True)
+    out.print(Text(f'then: sanbu ask --catalog {folder} "…"'), soft_wrap=True)
 
 
-def _copy(name: str, folder: Path) -> None:
-    place = prepared(Settings(catalog=name))
-    shutil.copytree(place.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
-    shutil.copytree(place.data, folder / "data")
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Failure(f"--out: {folder} cannot be written: {error.strerror or error}; choose another folder") from error
+
+
+def _copy(settings: Settings, folder: Path) -> None:
+    place = prepared(settings)
+    with _writing(folder):
+        shutil.copytree(place.folder, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+        shutil.copytree(place.data, folder / "data")
 
 
 def _draft(source: str, folder: Path) -> None:
@@ -45,19 +59,21 @@ def _draft(source: str, folder: Path) -> None:
         raise Failure(f"{source} does not exist; give a Parquet, CSV or DuckDB file, or a folder of Parquet files")
     url = f"duckdb:{path.resolve()}"
 
-    async def main() -> None:
+    async def main() -> Draft:
         backend = open_backend(url)
         try:
-            made = await draft(url, backend, name=path.stem)
-        except NothingToImport:
-            raise Failure(f"{source} holds no table with columns") from None
+            return await draft(url, backend, name=path.stem)
         finally:
             await backend.close()
-        write_draft(made, folder)
-        for note in made.notes:
-            out.print(Text(note), soft_wrap=True)
 
-    anyio.run(main)
+    try:
+        made = anyio.run(main)
+    except NothingToImport:
+        raise Failure(f"{source} holds no table with columns") from None
+    with _writing(folder):
+        write_draft(made, folder)
+    for note in made.notes:
+        out.print(Text(note), soft_wrap=True)
 
 
 def catalog_folder(name: str) -> Path:
@@ -77,6 +93,7 @@ def run_check(name: str, *, as_json: bool) -> None:
             for diagnostic in fault.diagnostics:
                 err.print(Text(str(diagnostic)), soft_wrap=True)
         raise SystemExit(1) from None
+    scenes, datasets = counted(len(catalog.scenes), "scene"), counted(len(catalog.datasets), "dataset")
     fields = sum(len(dataset.fields) for dataset in catalog.datasets.values())
     facts = {
         "ok": True,
@@ -89,7 +106,7 @@ def run_check(name: str, *, as_json: bool) -> None:
         print_json(facts)
     else:
         out.print(
-            Text(f"{folder}: {facts['scenes']} scenes, {facts['datasets']} datasets, {fields} fields, no faults"),
+            Text(f"{folder}: {scenes}, {datasets}, {counted(fields, 'field')}, no faults"),
             soft_wrap=True,
         )
 

@@ -34,14 +34,14 @@ QUESTIONS = (
 )
 
 
-def run_demo(catalog: str | None) -> None:
+def run_demo(settings: Settings, catalog: str | None) -> None:
     """Asks the questions of one catalog, or all of them. Status 1 where a step was refused."""
     if catalog is not None and catalog not in SHIPPED:
         raise Failure(f"there is no demonstration '{catalog}'; choose {' or '.join(SHIPPED)}, or leave it out for both")
     configure_logging("ERROR")
     names = [catalog] if catalog else list(SHIPPED)
     for name in names:
-        prepared(Settings(catalog=name))
+        prepared(settings.model_copy(update={"catalog": name}))
     if not anyio.run(_ask_all, names):
         raise SystemExit(1)
     _show_clients(names)

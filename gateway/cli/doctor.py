@@ -66,10 +66,10 @@ async def _state(settings: Settings) -> str:
 
 
 async def _store(settings: Settings) -> str:
-    store = open_store(settings.session_url)
+    store = open_store(settings.session_url())
     await store.turns("doctor")
     await store.close()
-    return settings.session_url
+    return settings.session_url()
 
 
 async def _catalog(settings: Settings) -> str:

@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from pkgutil import resolve_name
 
 from rich.progress import Progress
 from rich.text import Text
 
-from gateway.app import open_knowledge
+from gateway.app import open_knowledge, resolver_class
 from gateway.cli.catalogs import catalog_folder
 from gateway.cli.faults import Failure
 from gateway.cli.terminal import err, index_progress, out, print_json, table
@@ -95,7 +94,7 @@ def _of_catalog(settings: Settings) -> Asked:
     asked = labelled(questions, cards.values())
     with index_progress() as progress:
         index, embedder = open_knowledge(catalog, folder, settings, progress=progress)
-    return Asked(cards, asked, resolve_name(settings.resolver)(index, embedder))
+    return Asked(cards, asked, resolver_class(settings)(index, embedder))
 
 
 def _of_files(scenes: Path, questions: Path, settings: Settings) -> Asked:
@@ -110,8 +109,8 @@ def _of_files(scenes: Path, questions: Path, settings: Settings) -> Asked:
     # By where the scenes lie, so that the next evaluation embeds only what is new.
     place = hashlib.sha256(str(scenes.resolve()).encode()).hexdigest()[:12]
     with index_progress() as progress:
-        index = current(read.cards, settings.cache_dir / "index" / f"eval-{place}", embedder, progress=progress)
-    return Asked(index.by_ref, asked, resolve_name(settings.resolver)(index, embedder), read.withheld)
+        index = current(read.cards, settings.cache_folder("index", f"eval-{place}"), embedder, progress=progress)
+    return Asked(index.by_ref, asked, resolver_class(settings)(index, embedder), read.withheld)
 
 
 def _read_questions(path: Path) -> tuple[Question, ...]:

@@ -3,7 +3,9 @@
 import sys
 
 from engine.errors import EngineError, SourceUnavailable
+from gateway.app import ResolverUnavailable
 from gateway.problems import problem_of
+from gateway.settings import FolderUnusable, Settings
 from scene_kb.diagnostics import CatalogFault
 from scene_kb.embedders.base import EmbedderUnavailable
 from scene_kb.exchange import MalformedLine, UnknownLabel
@@ -36,10 +38,25 @@ def sentence_for(error: Exception) -> str | None:
         case DataUnavailable() | MalformedLine() | UnknownLabel():
             return str(error)
         case SourceUnavailable():
-            return f"the source '{error.source}' cannot be read: {error.detail}"
+            return f"the source '{error.source}' cannot be read: {_first_line(error.detail)}"
+        case FolderUnusable():
+            return f"{error.setting}: {error.folder} cannot be used: {error.detail}; set it to a folder of your own"
+        case ResolverUnavailable():
+            return (
+                f"SANBU_RESOLVER: '{error.name}' cannot be loaded: {error.detail}; write MODULE:CLASS, such as"
+                f" {Settings.model_fields['resolver'].default}"
+            )
         case StoreUnavailable():
             return f"the session store '{error.url}' cannot be used: {error.detail}"
         case EngineError():
             problem = problem_of(error, "en")
             return f"{problem.field or problem.code}: {problem.reason}. {problem.suggestion}."
+        case ExceptionGroup():  # what a server's task group was ended by
+            sentences = [sentence_for(each) for each in error.exceptions]
+            return None if None in sentences else "\n".join(dict.fromkeys(it for it in sentences if it))
     return None
+
+
+def _first_line(detail: str) -> str:
+    """A driver's message without the statement that it quotes below, which is ours and nothing to a person."""
+    return next((line.strip() for line in detail.splitlines() if line.strip()), "no reason given")

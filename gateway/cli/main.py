@@ -1,9 +1,12 @@
 """`sanbu`: the commands and their options. Each imports its work when it is called, so that --help is instant."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
 
 app = typer.Typer(
     name="sanbu",
@@ -25,19 +28,11 @@ Now = Annotated[str | None, typer.Option("--now", help="A fixed clock with offse
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 
 
-def settings_from(**given: Any) -> Any:
-    """Settings with what the command line says over environment and .env file."""
-    from pydantic import ValidationError
+def settings_from(**given: object) -> "Settings":
+    """Settings with what the command line says over environment and .env file. Raises Failure."""
+    from gateway.cli import configured
 
-    from gateway.cli.faults import Failure
-    from gateway.settings import Settings
-
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise Failure(f"{name}: {first['msg'].removeprefix('Value error, ')}") from error
+    return configured.settings_from(given)
 
 
 @app.command()
@@ -50,7 +45,7 @@ def init(
     """Draft a catalog from data, ready to check and ask; or copy a catalog that comes with the package."""
     from gateway.cli.catalogs import run_init
 
-    run_init(source, out)
+    run_init(settings_from(), source, out)
 
 
 @app.command()
@@ -58,7 +53,7 @@ def demo(catalog: Annotated[str | None, typer.Argument(help="ads or flights; bot
     """Ask five questions through a real MCP client, and show the three steps of each."""
     from gateway.cli.demo import run_demo
 
-    run_demo(catalog)
+    run_demo(settings_from(), catalog)
 
 
 @app.command()

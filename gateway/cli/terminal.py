@@ -24,6 +24,11 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
+def counted(number: int, what: str) -> str:
+    """`1 scene`, `2 scenes`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def prepared(settings: Settings) -> Place:
     """The catalog's place; where demonstration data has to be made, that is said on stderr."""
     return locate(settings, starting=lambda: err.print(f"making the demonstration data of {settings.catalog} …"))

@@ -18,7 +18,7 @@ def run_show(settings: Settings, name: str, *, as_json: bool) -> None:
     """Prints every turn of a session, or of one trace. Raises Failure where nothing is kept under the name."""
 
     async def main() -> tuple[Turn, ...]:
-        store = open_store(settings.session_url)
+        store = open_store(settings.session_url())
         try:
             return await store.turns(name) or await store.traced(name)
         finally:
@@ -27,7 +27,7 @@ def run_show(settings: Settings, name: str, *, as_json: bool) -> None:
     turns = anyio.run(main)
     if not turns:
         raise Failure(
-            f"nothing is kept under '{name}'; turns are kept for {settings.trace_days} days in {settings.session_url}"
+            f"nothing is kept under '{name}'; turns are kept for {settings.trace_days} days in {settings.session_url()}"
         )
     if as_json:
         print_json([dataclasses.asdict(turn) | {"at": turn.at.isoformat()} for turn in turns])

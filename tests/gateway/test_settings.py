@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from gateway.cli.configured import settings_from
+from gateway.cli.faults import Failure
 from gateway.settings import Settings
 
 OPERATOR_PAGE = Path(__file__).parents[2] / "docs" / "operator.md"
@@ -21,6 +23,38 @@ def test_the_environment_sets_a_knob(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SANBU_PAGE_ROWS", "7")
     assert Settings().page_rows == 7
     assert Settings(page_rows=9).page_rows == 9
+
+
+@pytest.mark.parametrize("text", ["channel, book", '["channel", "book"]'])
+def test_a_list_is_written_plainly_or_as_json(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SANBU_DIMENSIONS", text)
+    monkeypatch.setenv("SANBU_SIGNING_KEYS", text)
+    assert Settings().dimensions == ("channel", "book")
+    assert Settings().keys() == ("channel", "book")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("SANBU_PORT", "eighty"),
+        ("SANBU_PORT", "99999"),
+        ("SANBU_LOG_LEVEL", "LOUD"),
+        ("SANBU_NOW", "2026-11-30T09:00:00"),
+        ("SANBU_DIMENSIONS", "[channel"),
+        ("SANBU_SIGNING_KEYS", '["hunter2'),
+    ],
+)
+def test_a_setting_that_cannot_hold_is_named_as_it_was_set(
+    setting: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(setting, value)
+    with pytest.raises(Failure, match=f"^{setting}: (?!.*hunter2)"):
+        settings_from({})
+
+
+def test_an_option_that_cannot_hold_is_named_as_the_command_line_names_it() -> None:
+    with pytest.raises(Failure, match=r"^--log-level: "):
+        settings_from({"port": None, "log_level": "LOUD"})
 
 
 def test_a_clock_needs_an_offset() -> None:
