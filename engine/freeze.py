@@ -2,9 +2,10 @@
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from time import monotonic
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 from cachetools import LRUCache
@@ -14,6 +15,8 @@ from engine.compile import Target, compile_count, compile_findings, compile_late
 from engine.encode import in_calendar, wire_value
 from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
 from engine.query import EmptyFinding, Plan, Snapshot, Statement
+
+T = TypeVar("T")
 
 SNAPSHOT_LIFE = timedelta(minutes=15)
 """Longer than a session sleeps, so that an agent that comes back for page two finds its rows."""
@@ -62,7 +65,7 @@ async def freeze(
         total_rows=kept.num_rows if cut_by is None else await _counted(plan, backend, deadline),
         cut_by=cut_by,
         source=plan.source.name,
-        empty=await _explained(plan, backend, deadline) if kept.num_rows == 0 else None,
+        empty=await _explained(plan, backend, deadline) if _says_nothing(kept, plan) else None,
     )
 
 
@@ -75,8 +78,20 @@ async def _counted(plan: Plan, backend: Backend, deadline: float) -> int | None:
     return count if plan.resolved.limit is None else min(count, plan.resolved.limit)
 
 
+def _says_nothing(rows: pa.Table, plan: Plan) -> bool:
+    """No row, or the one row of a total over no rows: nothing but nulls, and counts of 0."""
+    resolved = plan.resolved
+    if not resolved.grouped or any(column.groups for column in resolved.columns):
+        return not len(rows)
+    held: list[object] = [value for row in rows.to_pylist() for value in row.values()]
+    return not any(held)
+
+
 async def _explained(plan: Plan, backend: Backend, deadline: float) -> EmptyFinding | None:
-    """What is there instead of nothing, in one scan under the same Grant. None where the time left does not suffice."""
+    """What is there instead of nothing, in one scan under the same Grant. None where the time left does not suffice.
+
+    Filters on metrics are held against groups: for these, the groups that would be left without each are counted.
+    """
     filters = plan.resolved.filters
     left = [
         tuple(it for row_filter in filters if row_filter is not out for it in row_filter.conditions) for out in filters
@@ -88,7 +103,25 @@ async def _explained(plan: Plan, backend: Backend, deadline: float) -> EmptyFind
     first, last, *counts = (in_calendar(column)[0].as_py() for column in found.columns)
     zone = plan.resolved.dataset.zone
     without: Mapping[str, int] = {it.name: int(count or 0) for it, count in zip(filters, counts, strict=True)}
+    if plan.resolved.having:
+        without = await _groups_without(plan, backend, deadline)
     return EmptyFinding(_edge(wire_value(first, zone)), _edge(wire_value(last, zone)), without)
+
+
+async def _groups_without(plan: Plan, backend: Backend, deadline: float) -> Mapping[str, int]:
+    """By name of each filter, the groups that the others leave; none for what could not be counted in time."""
+    resolved, counts = plan.resolved, {}
+    variants = {it.name: replace(resolved, filters=_but(resolved.filters, it)) for it in resolved.filters}
+    variants |= {it[0].label: replace(resolved, having=_but(resolved.having, it)) for it in resolved.having}
+    for name, variant in variants.items():
+        found = await _scalar_in_time(compile_count(variant, plan.grant, _target(plan, backend)), backend, deadline)
+        if isinstance(found, int):
+            counts[name] = found
+    return counts
+
+
+def _but(conditions: tuple[T, ...], left_out: T) -> tuple[T, ...]:
+    return tuple(it for it in conditions if it is not left_out)
 
 
 def _edge(value: object) -> str | None:

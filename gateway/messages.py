@@ -11,13 +11,15 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     # Completeness ---------------------------------------------------------------------------------------------------
     "complete": ("结果完整：范围内的 {n} 行都在这里。", "Complete: all {n} rows of the scope are here."),
     "complete.limit": (
-        "已按要求只取前 {limit} 行（共返回 {n} 行）；不能据此断言范围内的所有行。",
-        "The first {limit} rows, as asked ({n} returned). This says nothing about rows beyond them.",
+        "已按要求只取{order}前 {limit} 行（共返回 {n} 行）；不能据此断言范围内的所有行。",
+        "The first {limit} rows{order}, as asked ({n} returned). This says nothing about rows beyond them.",
     ),
+    "row_count": ("行数", "number of rows"),
     "complete.limitPerGroup": (
-        "已按要求在每组内只取前 {limit} 行（共 {n} 行）；不能据此断言各组的其余行。",
-        "The first {limit} rows of each group, as asked ({n} rows in all). This says nothing about rows beyond them.",
+        "已按要求在每组内只取{order}前 {limit} 行（共 {n} 行）；不能据此断言各组的其余行。",
+        "The first {limit} rows of each group{order}, as asked ({n} in all). This says nothing about rows beyond them.",
     ),
+    "ordered": ("按 {keys} 排序的", " by {keys}"),
     "complete.empty": ("结果完整：范围内没有任何数据。", "Complete: nothing in the scope matches."),
     "complete.lastPage": (
         "连同前面各页，范围内的 {n} 行已全部返回。",

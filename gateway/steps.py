@@ -25,7 +25,8 @@ from gateway.present import answers, matches, selections
 from gateway.present.scene import ShownParameter
 from scene_kb import recognise
 from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_fields
-from scene_kb.models import Catalog, Match, Scene, SceneCard
+from scene_kb.models import Catalog, Match, Scene, SceneCard, Suggestion
+from scene_kb.order import suggestion
 from scene_kb.resolver import Resolver
 from scene_kb.visibility import permitted_fields, pinned_scene, scenes_are_hidden, visible_scenes
 from sessions.models import Lifetime, Session, new_session_id
@@ -78,6 +79,9 @@ class Steps:
             match = matches.pinned_match(self._scene(asked.scene_id, caller, pinned))
         else:
             match = await self._match(asked.query, scenes, dimensions)
+        scene = self.catalog.by_ref[match.candidates[0].ref] if match.verdict == "matched" else None
+        told = self._recognised(scene, asked.query, caller, pinned) if scene else {}
+        question = _meaning(asked.query, match, told)
         session_id = before.id if before else new_session_id()
         found = matches.Found(
             query=asked.query,
@@ -89,31 +93,21 @@ class Steps:
             session_id=session_id,
             seconds=self.lifetime.idle.seconds,
             hidden=scenes_are_hidden(self.catalog, caller.principal),
+            repeated=before is not None and question in _mapping(before.facts, "asked"),
         )
+        facts: dict[str, object] = {"asked": {question: True}}
         if match.verdict == "no_match":
-            return Reply(matches.no_match(found), {}, asked.session_id)
-        facts: dict[str, object] = {
-            "query": asked.query,
-            "language": language,
-            "clock": pinned,
-            "fields": None,
-            "scene": None,
-        }
-        if match.verdict == "ambiguous":
+            return Reply(matches.no_match(found), facts, asked.session_id)
+        facts |= {"query": asked.query, "language": language, "clock": pinned, "fields": None, "scene": None}
+        if scene is None:
             return Reply(matches.ambiguous(found), facts, session_id)
-        scene = self.catalog.by_ref[match.candidates[0].ref]
-        told = self._recognised(scene, asked.query, caller, pinned)
-        chosen = None
+        chosen, order = await self._select(scene, asked.query, caller, SelectArguments(session_id=session_id))
+        facts |= {"scene": scene.ref, "recognised": told}
         if match.decisive:
-            chosen = await self._select(scene, asked.query, caller, SelectArguments(session_id=session_id))
-        question = f"{scene.ref} {sorted(told.items())}"
-        facts |= {"scene": scene.ref, "recognised": told, "asked": {question: True}}
-        if chosen is not None:
             facts["fields"] = list(chosen.names)
-        repeated = before is not None and question in _mapping(before.facts, "asked")
-        return Reply(
-            matches.matched(found, scene, self._parameters(scene, told, caller), chosen, repeated), facts, session_id
-        )
+        shown = self._parameters(scene, told, caller)
+        said = matches.matched(found, scene, shown, order, chosen if match.decisive else None)
+        return Reply(said, facts, session_id)
 
     async def _match(self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str]) -> Match:
         with _tracer.start_as_current_span("scene_kb.match") as span:
@@ -149,17 +143,28 @@ class Steps:
             else self._chosen_scene(session, caller, "fieldSelection")
         )
         query = str(session.facts["query"])
-        chosen = await self._select(scene, asked.task or query, caller, asked)
+        chosen, order = await self._select(scene, asked.task or query, caller, asked)
         told = self._recognised(scene, query, caller, pinned)
         shown = self._parameters(scene, told, caller) if asked.scene_id else ()
         said = selections.selected(
-            scene, self.catalog.dataset_of(scene), chosen, self._grant(scene, caller), _language(session), shown, query
+            scene,
+            self.catalog.dataset_of(scene),
+            chosen,
+            self._grant(scene, caller),
+            _language(session),
+            shown,
+            order,
         )
         facts = {"scene": scene.ref, "recognised": told, "fields": list(chosen.names)}
         return Reply(said, facts, session.id)
 
-    async def _select(self, scene: Scene, task: str, caller: Caller, asked: SelectArguments) -> SelectedFields:
-        """Raises UnknownField for a name in include or exclude that is hidden or absent."""
+    async def _select(
+        self, scene: Scene, task: str, caller: Caller, asked: SelectArguments
+    ) -> tuple[SelectedFields, Suggestion]:
+        """The fields, and how the task wants rows ordered and cut.
+
+        Raises UnknownField for a name in include or exclude that is hidden or absent.
+        """
         include, exclude = asked.include or (), asked.exclude or ()
         permitted = permitted_fields(scene, self.catalog, self._grant(scene, caller))
         self._refuse_unknown(scene, permitted, include=include, exclude=exclude)
@@ -175,7 +180,8 @@ class Steps:
             limit = asked.limit or DEFAULT_LIMIT
             selected = select_fields(card, ranked, task=task, include=include, exclude=exclude, limit=limit)
             span.set_attributes(selections.selection_facts(selected, ranked))
-            return replace(selected, not_relevant=len(permitted) - len(selected.names))
+            left_out = len(permitted) - len(set(selected.names).intersection(permitted))
+            return replace(selected, not_relevant=left_out), suggestion(scene, dataset, task, ranked)
 
     def _refuse_unknown(self, scene: Scene, permitted: Sequence[str], **arguments: Sequence[str]) -> None:
         by_name = self.catalog.dataset_of(scene).by_name
@@ -359,6 +365,15 @@ class Steps:
         if dataset is not None and dataset.clock is not None and not pinned["fixed"]:
             return dataset.clock
         return datetime.fromisoformat(str(pinned["now"]))
+
+
+def _meaning(query: str, match: Match, told: Mapping[str, object]) -> str:
+    """What two questions have in common that ask for the same."""
+    if match.verdict == "matched":
+        return f"{match.candidates[0].ref} {sorted(told.items())}"
+    if match.verdict == "ambiguous":
+        return " ".join(sorted(it.ref for it in match.candidates[: matches.ALTERNATIVES]))
+    return fold(query)
 
 
 _NOT_REPEATED = {"session_id", "cursor", "page_size", "token_budget", "time_budget_ms"}

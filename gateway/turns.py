@@ -40,6 +40,7 @@ class Gateway:
 
     async def answer(self, tool: Tool, given: Mapping[str, object], caller: Caller) -> Answered:
         """The step's result, with its turn kept. Never raises but for cancellation."""
+        given = _as_json(given)
         with collecting() as spans:
             with _tracer.start_as_current_span(tool) as span:
                 trace_id = format(span.get_span_context().trace_id, "032x")
@@ -64,7 +65,7 @@ class Gateway:
                     at=self.steps.wall(),
                     step=tool,
                     outcome=outcome,
-                    arguments=_as_json(given),
+                    arguments=given,
                     facts=reply.facts if reply else {},
                     said={key: value for key, value in said.items() if key != "rows"},
                     spans=records(spans),
@@ -114,10 +115,18 @@ class Gateway:
 def _language(given: Mapping[str, object], session: Session | None) -> Language:
     if session is not None and session.facts.get("language") in ("zh", "en"):
         return "zh" if session.facts["language"] == "zh" else "en"
-    return language_of(json.dumps(_as_json(given), ensure_ascii=False))
+    return language_of(json.dumps(given, ensure_ascii=False))
 
 
 def _as_json(given: Mapping[str, object]) -> dict[str, Any]:
-    """The arguments as plain JSON values, whatever a client sent."""
-    plain: dict[str, Any] = json.loads(json.dumps(dict(given), ensure_ascii=False, default=str))
-    return plain
+    """The arguments as plain JSON values, whatever a client sent: half a character becomes a question mark, and what is
+    nested too deeply to be read stands as a text.
+    """
+
+    def plain(value: object) -> Any:
+        return json.loads(json.dumps(value, ensure_ascii=False, default=str).encode(errors="replace"))
+
+    try:
+        return {str(name): plain(value) for name, value in given.items()}
+    except RecursionError:
+        return {str(name): "…" for name in given}

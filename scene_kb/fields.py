@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.dataset import ROW_COUNT
 from scene_kb.asked import Asked
 from scene_kb.corpus import Ints
 from scene_kb.evidence import Evidence, evidence_of
@@ -13,7 +14,7 @@ from scene_kb.grouping import grouped_by
 from scene_kb.learned.weights import Weights
 from scene_kb.models import RankedField, Reason, SceneCard
 from scene_kb.recall import Floats, Terms, View
-from scene_kb.speech import asks_number, asks_time
+from scene_kb.speech import asks_count, asks_number, asks_time
 from scene_kb.text import is_pair
 
 DEFAULT_LIMIT = 12
@@ -93,7 +94,9 @@ def select_fields(
     the scene's metrics and default fields before what nothing in the task met. In a grouped scene a dimension of its
     own makes more groups: it is taken only where the scene shows it, or the task asks for it (各地区, by region).
     """
-    permitted = {field.name: field for field in ranked}
+    permitted = {field.name for field in ranked}
+    if ROW_COUNT in card.default_fields:  # it belongs to every dataset, and so stands among no one's fields
+        permitted.add(ROW_COUNT)
     excluded = set(exclude) - set(include)
     chosen: dict[str, None] = {}
 
@@ -109,6 +112,8 @@ def select_fields(
     choose(tuple(include), everything)
     grouping = asked_groups(card, task)
     choose(grouping, everything)
+    if asks_count(task):
+        choose((ROW_COUNT,), everything)
     shown = {*card.default_fields, *grouping, *(name for combination in card.combinations for name in combination)}
     split = {field.name for field in card.fields if field.role == "dimension"} - shown if card.grain else set()
     met = [field.name for field in ranked if field.why and field.name not in split]
@@ -120,7 +125,7 @@ def select_fields(
     if not card.metrics and not card.default_fields:
         choose([field.name for field in ranked], limit)
     missing = tuple(name for name in dict.fromkeys(include) if name not in permitted)
-    return SelectedFields(tuple(chosen), missing, len(permitted) - len(chosen))
+    return SelectedFields(tuple(chosen), missing, len(ranked) - len(chosen.keys() - {ROW_COUNT}))
 
 
 def asked_groups(card: SceneCard, task: str) -> tuple[str, ...]:

@@ -14,6 +14,11 @@ _NUMBER = re.compile(
     r"|平均|总|最高|最低|最大|最小|最多|最少|超过|大于|小于|高于|低于|不少于|不低于|以上|以下|占比|比例|率|差|多少"
 )
 
+_COUNT = re.compile(
+    r"\bhow many\b|\bnumber of\b|\bcount of\b"
+    r"|(?:多少|几)(?:个|条|笔|单|次|人|件|趟|行|家|张)|数量|条数|笔数|次数|单数|单量"
+)
+
 
 def asks_time(text: str) -> bool:
     return _TIME.search(text) is not None
@@ -21,3 +26,8 @@ def asks_time(text: str) -> bool:
 
 def asks_number(text: str) -> bool:
     return _NUMBER.search(text) is not None
+
+
+def asks_count(text: str) -> bool:
+    """Whether it asks how many there are of something."""
+    return _COUNT.search(text) is not None

@@ -80,7 +80,7 @@ def new_session_id() -> str:
 def fold(turns: Sequence[Turn]) -> Session | None:
     """The session that the turns add up to, in their order; None where there are none.
 
-    Refused turns count for the time but leave no facts.
+    Refused turns leave no facts. They count for the time, but for one that was refused because it came too late.
     """
     if not turns:
         return None
@@ -89,7 +89,8 @@ def fold(turns: Sequence[Turn]) -> Session | None:
         if turn.outcome == "answered":
             facts = _merged(facts, turn.facts)
     first = turns[0]
-    return Session(first.session_id, first.owner, first.at, max(turn.at for turn in turns), facts)
+    in_time = (turn.at for turn in turns if turn.said.get("error") != "session_expired")
+    return Session(first.session_id, first.owner, first.at, max(in_time, default=first.at), facts)
 
 
 def _merged(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from gateway.cli.faults import Failure
 from gateway.cli.steps import show_answer
 from gateway.cli.terminal import index_progress, print_json, show_problem
 from gateway.log import configure_logging
+from gateway.present.answers import echoed
 from gateway.settings import Settings
 
 
@@ -40,12 +41,13 @@ def run_query(settings: Settings, given: Mapping[str, Any], where: list[str], *,
 
 def _explained(app: App, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     plan = app.gateway.steps.explain(read(QueryArguments, arguments), app.local)
+    zone = plan.resolved.dataset.zone
     return {
         "source": plan.source.name,
         "route": plan.route_reason,
         "sql": plan.statement.sql,
         "parameters": {name: str(value) for name, value in plan.statement.parameters.items()},
-        "filters": dict(plan.resolved.spoken_filters),
+        "filters": {name: echoed(value, zone) for name, value in plan.resolved.spoken_filters.items()},
         "columns": [{"name": column.label, "type": column.type} for column in plan.resolved.columns],
         "grant": plan.grant.fingerprint,
     }

@@ -15,7 +15,7 @@ Wire = Mapping[str, Any]
 
 _ROWS = 10
 _CELL = 28  # where longer texts are folded
-_SHOWN_DIGITS = 6  # of a float; the JSON has them all
+_SHOWN_PLACES = 4  # of a float; the JSON has them all
 
 
 def show_step(tool: str, said: Wire) -> None:
@@ -65,11 +65,20 @@ def _selected(said: Wire) -> None:
         out.print(Text(f"{said['sceneId']}@{said['version']}", style="bold"))
         _show_parameters(said)
     rows = [
-        (it["name"], it["role"], " ".join((it["type"], it.get("unit", ""))), " ".join((it["about"], *it["flags"])))
+        (
+            it["name"],
+            it["role"],
+            " ".join((it["type"], it.get("unit", ""))).strip(),
+            " ".join((it["about"], *it["flags"])),
+        )
         for it in said["fields"]
     ]
     out.print(table(None, ("field", "role", "type", "about"), rows, whole=(0, 2)))
     out.print(Text(f"  {said['of']['notRelevant']} of {said['of']['visible']} fields left out", style="dim"))
+
+
+def _marked(about: str, flags: Sequence[str]) -> str:
+    return f"{about} [{', '.join(flags)}]" if flags else about
 
 
 def show_answer(said: Wire) -> None:
@@ -121,7 +130,7 @@ def _width(text: str) -> int:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.{_SHOWN_DIGITS}g}"
+        return f"{value:.{_SHOWN_PLACES}f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.{_SHOWN_PLACES}g}"
     return "" if value is None else str(value)
 
 

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import Any
+from zoneinfo import ZoneInfo
 
 from engine.dataset import Language
+from engine.encode import wire_value
 from engine.query import Answer, EmptyFinding, Incompleteness, MorePages, Note, ResultLimit, VisibilityRestricted
 from gateway.messages import say
 from gateway.present.scene import Wire, deprecation
 from scene_kb.models import Scene
+
+_ECHOED_VALUES = 50
+_ECHOED_CHARACTERS = 200
 
 
 def called(
@@ -16,6 +20,7 @@ def called(
 ) -> Wire:
     resolved, snapshot, page = answer.plan.resolved, answer.snapshot, answer.page
     zone = resolved.dataset.zone
+    noted = (_warning(note, zone, language) for note in answer.notes)
     wire: Wire = {
         "status": "complete" if answer.completeness.complete else "partial",
         "completeness": {
@@ -25,8 +30,9 @@ def called(
             "reasons": [_reason(it, language) for it in answer.completeness.reasons],
             "scope": {
                 **({"scene": scene.ref} if scene else {"apiNo": resolved.dataset.api_no}),
-                "filters": dict(resolved.spoken_filters),
+                "filters": {name: echoed(value, zone) for name, value in resolved.spoken_filters.items()},
                 "limit": resolved.limit,
+                **({"limitPerGroup": resolved.limit_per_group} if resolved.limit_per_group is not None else {}),
                 "visibility": _visibility(answer, language),
             },
             "snapshot": {
@@ -43,7 +49,7 @@ def called(
         "rows": [list(row) for row in page.rows],
         "returned": len(page.rows),
         **({"totalRows": snapshot.total_rows} if snapshot.total_rows is not None else {}),
-        "warnings": [*_defaulted(defaulted or {}, language), *(_warning(note, language) for note in answer.notes)],
+        "warnings": [*_defaulted(defaulted or {}, language), *noted],
     }
     if scene is not None:
         wire["warnings"] = [*deprecation(scene, language), *wire["warnings"]]
@@ -60,11 +66,19 @@ def _statement(answer: Answer, language: Language) -> str:
     if not answer.completeness.complete:
         return ""
     limit, total = answer.plan.resolved.limit, answer.snapshot.rows.num_rows
-    if total == 0:
+    if answer.snapshot.empty is not None or total == 0:
         return say("complete.empty", language)
+    if (per_group := answer.plan.resolved.limit_per_group) is not None:
+        return say("complete.limitPerGroup", language, limit=per_group, n=total, order=_order(answer, language))
     if limit is not None and total >= limit:
-        return say("complete.limit", language, limit=limit, n=total)
+        return say("complete.limit", language, limit=limit, n=total, order=_order(answer, language))
     return say("complete.lastPage" if answer.page.offset else "complete", language, n=total)
+
+
+def _order(answer: Answer, language: Language) -> str:
+    """What came first, as orderBy says it; nothing where the caller did not ask for an order."""
+    keys = ", ".join(f"{'-' if key.descending else ''}{key.column.label}" for key in answer.plan.resolved.order)
+    return say("ordered", language, keys=keys) if keys else ""
 
 
 def _reason(reason: Incompleteness, language: Language) -> Wire:
@@ -103,16 +117,16 @@ def _visibility(answer: Answer, language: Language) -> str:
     return say("visibility.boundary", language, roles=roles, bounds=", ".join(sorted(bounds)))
 
 
-def _warning(note: Note, language: Language) -> Wire:
+def _warning(note: Note, zone: ZoneInfo, language: Language) -> Wire:
     key = "VALUE_NORMALISED.ambiguous" if note.ambiguous else note.code
     message = say(key, language, field=note.field, received=_spoken(note.received), used=_spoken(note.used))
     wire: Wire = {"code": note.code, "message": message}
     if note.field is not None:
         wire["field"] = note.field
     if note.received is not None:
-        wire["from"] = note.received
+        wire["from"] = echoed(note.received, zone)
     if note.used is not None:
-        wire["to"] = _plain(note.used)
+        wire["to"] = echoed(note.used, zone)
     if note.owner is not None:
         wire["owner"] = note.owner
     return wire
@@ -136,9 +150,16 @@ def _spoken(value: object) -> object:
     return value
 
 
-def _plain(value: object) -> object:
-    """JSON values as they are, exact numbers as text."""
-    return value if isinstance(value, str | int | float | bool | list | dict) else str(value)
+def echoed(value: object, zone: ZoneInfo) -> object:
+    """A filter as it is held, in wire values; so much of it as tells which it is."""
+    if isinstance(value, Mapping):
+        return {operator: echoed(operand, zone) for operator, operand in value.items()}
+    if isinstance(value, list | tuple):
+        shown = [echoed(item, zone) for item in value[:_ECHOED_VALUES]]
+        return shown if len(value) <= _ECHOED_VALUES else [*shown, f"… {len(value) - _ECHOED_VALUES}"]
+    if isinstance(value, str) and len(value) > _ECHOED_CHARACTERS:
+        return f"{value[:_ECHOED_CHARACTERS]}…"
+    return wire_value(value, zone)
 
 
 def _empty(finding: EmptyFinding, language: Language) -> Wire:
@@ -159,7 +180,7 @@ def _moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _as_of(moment: date | datetime | None, zone: Any) -> str | None:
+def _as_of(moment: date | datetime | None, zone: ZoneInfo) -> str | None:
     if isinstance(moment, datetime):
         return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat(timespec="seconds")
     return moment.isoformat() if moment else None

@@ -8,10 +8,10 @@ from engine.dataset import Language
 from gateway.messages import say
 from gateway.present.scene import ShownParameter, Wire, deprecation, fields, parameter, suggested
 from scene_kb.fields import SelectedFields
-from scene_kb.models import Candidate, Catalog, Match, Scene
+from scene_kb.models import Candidate, Catalog, Match, Scene, Suggestion
 
 _ALTERNATIVES_BESIDE_A_MATCH = 2
-_ALTERNATIVES = 4
+ALTERNATIVES = 4
 _WHY = 3
 
 
@@ -30,6 +30,8 @@ class Found:
     seconds: int
     hidden: bool
     """The policy hides scenes from this caller, and wants that said."""
+    repeated: bool
+    """The same question was asked before in this session, in whatever words."""
 
 
 def pinned_match(scene: Scene) -> Match:
@@ -38,14 +40,15 @@ def pinned_match(scene: Scene) -> Match:
 
 
 def matched(
-    found: Found, scene: Scene, parameters: Sequence[ShownParameter], chosen: SelectedFields | None, repeated: bool
+    found: Found,
+    scene: Scene,
+    parameters: Sequence[ShownParameter],
+    suggestion: Suggestion,
+    chosen: SelectedFields | None,
 ) -> Wire:
     best, *others = found.match.candidates
     dataset = found.catalog.dataset_of(scene)
     beside = [it for it in others if it.ref in found.scenes][:_ALTERNATIVES_BESIDE_A_MATCH]
-    warnings = [*deprecation(scene, found.language)]
-    if repeated:
-        warnings.append({"code": "REPEATED_QUESTION", "message": say("REPEATED_QUESTION", found.language)})
     return {
         "status": "matched",
         "sessionId": found.session_id,
@@ -62,16 +65,16 @@ def matched(
         },
         "metrics": [name for name in scene.metrics if any(name == shown.name for shown in dataset.fields)],
         "parameters": [parameter(it, found.language) for it in parameters],
-        "suggested": suggested(scene, found.query),
+        "suggested": suggested(suggestion),
         "fields": fields(chosen, scene, dataset, found.language) if chosen else [],
         "alternatives": [_alternative(it, found) for it in beside],
         "completeness": _scenes_seen(found),
-        "warnings": warnings,
+        "warnings": [*deprecation(scene, found.language), *_repeated(found)],
     }
 
 
 def ambiguous(found: Found) -> Wire:
-    shown = found.match.candidates[:_ALTERNATIVES]
+    shown = found.match.candidates[:ALTERNATIVES]
     return {
         "status": "ambiguous",
         "sessionId": found.session_id,
@@ -79,7 +82,7 @@ def ambiguous(found: Found) -> Wire:
         "message": say("ambiguous", found.language),
         "alternatives": [_alternative(it, found) for it in shown],
         "completeness": _scenes_seen(found),
-        "warnings": [],
+        "warnings": _repeated(found),
     }
 
 
@@ -106,8 +109,14 @@ def no_match(found: Found) -> Wire:
             for it in found.match.candidates[:2]
         ],
         "completeness": _scenes_seen(found),
-        "warnings": [],
+        "warnings": _repeated(found),
     }
+
+
+def _repeated(found: Found) -> list[Wire]:
+    return (
+        [{"code": "REPEATED_QUESTION", "message": say("REPEATED_QUESTION", found.language)}] if found.repeated else []
+    )
 
 
 def _why(candidate: Candidate) -> list[str]:

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.dataset import Dataset, Field, Language, LegalValue
+from engine.dataset import ROW_COUNT, Dataset, Field, Language, LegalValue
 from engine.names import aggregations
 from gateway.messages import say
-from scene_kb import recognise
 from scene_kb.fields import SelectedFields
-from scene_kb.models import Parameter, Scene
+from scene_kb.models import Parameter, Scene, Suggestion
 
 Wire = dict[str, Any]
 
@@ -46,12 +45,10 @@ def parameter(shown: ShownParameter, language: Language) -> Wire:
     return wire
 
 
-def suggested(scene: Scene, query: str) -> Wire:
-    """How the scene is usually sorted and cut; a number in the query wins over the scene's own."""
-    limit = recognise.limit(query) or scene.suggested.limit
+def suggested(suggestion: Suggestion) -> Wire:
     return {
-        **({"orderBy": list(scene.suggested.order_by)} if scene.suggested.order_by else {}),
-        **({"limit": limit} if limit else {}),
+        **({"orderBy": list(suggestion.order_by)} if suggestion.order_by else {}),
+        **({"limit": suggestion.limit} if suggestion.limit else {}),
     }
 
 
@@ -64,7 +61,14 @@ def deprecation(scene: Scene, language: Language) -> list[Wire]:
 
 
 def fields(chosen: SelectedFields, scene: Scene, dataset: Dataset, language: Language) -> list[Wire]:
-    return [_field(dataset.by_name[name], scene, dataset, language) for name in chosen.names]
+    return [
+        _row_count(language) if name == ROW_COUNT else _field(dataset.by_name[name], scene, dataset, language)
+        for name in chosen.names
+    ]
+
+
+def _row_count(language: Language) -> Wire:
+    return {"name": ROW_COUNT, "role": "metric", "type": "int32", "about": say("row_count", language), "flags": []}
 
 
 def _field(field: Field, scene: Scene, dataset: Dataset, language: Language) -> Wire:

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 
-from engine.dataset import Dataset, Field, Language
+from engine.dataset import ROW_COUNT, Dataset, Field, Language
 from engine.names import legal_values
 from engine.query import Grant
 from gateway.present.scene import LEGAL_VALUES, ShownParameter, Wire, deprecation, fields, parameter, suggested
 from scene_kb.fields import SelectedFields
-from scene_kb.models import RankedField, Scene
+from scene_kb.models import RankedField, Scene, Suggestion
 
 _FILTERABLE = 8
 
@@ -20,10 +20,10 @@ def selected(
     grant: Grant,
     language: Language,
     parameters: Sequence[ShownParameter],
-    query: str,
+    suggestion: Suggestion,
 ) -> Wire:
     """`parameters` where the scene was chosen here: then what the query says about them has not been told yet."""
-    told = {"parameters": [parameter(it, language) for it in parameters], "suggested": suggested(scene, query)}
+    told = {"parameters": [parameter(it, language) for it in parameters], "suggested": suggested(suggestion)}
     return {
         "status": "selected",
         "sceneId": scene.scene_id,
@@ -39,7 +39,8 @@ def selected(
 
 def _filterable(scene: Scene, dataset: Dataset, chosen: SelectedFields, grant: Grant) -> list[Wire]:
     """The scene's parameters first, then chosen dimensions that have legal values or are times."""
-    dimensions = [name for name in chosen.names if dataset.by_name[name].role == "dimension"]
+    known = (dataset.by_name[name] for name in chosen.names if name != ROW_COUNT)
+    dimensions = [field.name for field in known if field.role == "dimension"]
     names = dict.fromkeys([*(it.name for it in scene.parameters if it.name in grant.fields), *dimensions])
     return [_filter(dataset.by_name[name], grant) for name in list(names)[:_FILTERABLE]]
 
