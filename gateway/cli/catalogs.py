@@ -10,8 +10,9 @@ import anyio
 from rich.text import Text
 
 from engine.backends.base import open_backend
+from engine.errors import SourceUnavailable
 from gateway.app import open_knowledge
-from gateway.cli.faults import Failure
+from gateway.cli.faults import Failure, in_short
 from gateway.cli.terminal import counted, err, index_progress, out, prepared, print_json, table
 from gateway.log import configure_logging
 from gateway.settings import Settings
@@ -20,6 +21,8 @@ from scene_kb.catalog import load_catalog
 from scene_kb.diagnostics import CatalogFault
 from scene_kb.importers.base import Draft, NothingToImport, write_draft
 from scene_kb.importers.database import draft
+
+_TAKEN = "give a Parquet, CSV or DuckDB file, or a folder of Parquet files"
 
 
 def run_init(settings: Settings, source: str, folder: Path) -> None:
@@ -56,7 +59,9 @@ def _copy(settings: Settings, folder: Path) -> None:
 def _draft(source: str, folder: Path) -> None:
     path = Path(source).expanduser()
     if not path.exists():
-        raise Failure(f"{source} does not exist; give a Parquet, CSV or DuckDB file, or a folder of Parquet files")
+        raise Failure(f"{source} does not exist; {_TAKEN}")
+    if path.is_file() and _is_blank(path):
+        raise Failure(f"{source} is empty; {_TAKEN}")
     url = f"duckdb:{path.resolve()}"
 
     async def main() -> Draft:
@@ -69,11 +74,18 @@ def _draft(source: str, folder: Path) -> None:
     try:
         made = anyio.run(main)
     except NothingToImport:
-        raise Failure(f"{source} holds no table with columns") from None
+        raise Failure(f"{source} holds no table with columns; {_TAKEN}") from None
+    except SourceUnavailable as error:
+        raise Failure(f"{source} cannot be read: {in_short(error.detail)}; {_TAKEN}") from error
     with _writing(folder):
         write_draft(made, folder)
     for note in made.notes:
         out.print(Text(note), soft_wrap=True)
+
+
+def _is_blank(path: Path) -> bool:
+    with path.open("rb") as file:
+        return not any(map(bytes.strip, file))
 
 
 def catalog_folder(name: str) -> Path:

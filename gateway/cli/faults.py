@@ -1,5 +1,6 @@
 """What a person is told when a command cannot do what it should: one sentence, and what to do."""
 
+import re
 import sys
 
 from engine.errors import EngineError, SourceUnavailable
@@ -11,6 +12,8 @@ from scene_kb.embedders.base import EmbedderUnavailable
 from scene_kb.exchange import MalformedLine, UnknownLabel
 from scene_kb.shipped import DataUnavailable
 from sessions.stores.base import StoreUnavailable
+
+_KIND_OF_FAULT = re.compile(r"^[A-Z][A-Za-z ]* Error: (?=\S)")  # DuckDB's, such as IO Error
 
 
 class Failure(Exception):
@@ -38,7 +41,7 @@ def sentence_for(error: Exception) -> str | None:
         case DataUnavailable() | MalformedLine() | UnknownLabel():
             return str(error)
         case SourceUnavailable():
-            return f"the source '{error.source}' cannot be read: {_first_line(error.detail)}"
+            return f"the source '{error.source}' cannot be read: {in_short(error.detail)}"
         case FolderUnusable():
             return f"{error.setting}: {error.folder} cannot be used: {error.detail}; set it to a folder of your own"
         case ResolverUnavailable():
@@ -57,6 +60,7 @@ def sentence_for(error: Exception) -> str | None:
     return None
 
 
-def _first_line(detail: str) -> str:
-    """A driver's message without the statement that it quotes below, which is ours and nothing to a person."""
-    return next((line.strip() for line in detail.splitlines() if line.strip()), "no reason given")
+def in_short(detail: str) -> str:
+    """What a driver says first, without its name for the fault and the statement below it, which is ours alone."""
+    first = detail.strip().partition("\n\n")[0].splitlines()[:2]
+    return _KIND_OF_FAULT.sub("", ": ".join(line.strip(" .!") for line in first))

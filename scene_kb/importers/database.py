@@ -39,6 +39,7 @@ class _Column:
 @dataclass(frozen=True)
 class _Table:
     name: str
+    title: str
     rows: int
     columns: tuple[_Column, ...]
     key: tuple[str, ...] = ()
@@ -59,11 +60,11 @@ async def draft(url: str, backend: Backend, *, name: str) -> Draft:
     scenes: list[Scene] = []
     comments: dict[str, dict[Place, str]] = {}
     for info in found:
-        table = await _looked_at(info, backend, notes)
+        title = name if len(found) == 1 and info.name == _FILE else info.name
+        table = await _looked_at(info, backend, notes, title=title)
         if table is None:
             continue
-        title = name if len(found) == 1 and info.name == _FILE else info.name
-        dataset = _dataset(table, url, api_no=ids.make(title, otherwise="table"), title=title)
+        dataset = _dataset(table, url, api_no=ids.make(title, otherwise="table"))
         distinct = {it.field: it.profile.distinct for it in table.columns if it.profile}
         drafted = scenes_of(dataset, distinct, rows=table.rows, dimensions=dimensions, ids=scene_ids)
         datasets.append(dataset)
@@ -82,14 +83,16 @@ async def draft(url: str, backend: Backend, *, name: str) -> Draft:
     )
 
 
-async def _looked_at(info: TableInfo, backend: Backend, notes: list[str]) -> _Table | None:
+async def _looked_at(info: TableInfo, backend: Backend, notes: list[str], *, title: str) -> _Table | None:
     """The table with a guess for each column and its key; None where nothing in it can be shown."""
     shown = [column for column in info.columns if column.type != "binary"]
     if len(shown) < len(info.columns):
         left = ", ".join(column.name for column in info.columns if column.type == "binary")
-        notes.append(f"table '{info.name}': left out {left}, which hold bytes")
+        notes.append(f"table '{title}': left out {left}, which hold bytes")
     if not shown:
         return None
+    if not info.row_count:
+        notes.append(f"table '{title}' has no rows: what its columns are was guessed from their names alone")
     profiled = [column.name for column in shown if column.type != "json" and not is_personal(column.name)]
     profiles = {profile.name: profile for profile in await backend.profile(info.name, profiled)}
     names = field_names(tuple(column.name for column in shown))
@@ -97,7 +100,7 @@ async def _looked_at(info: TableInfo, backend: Backend, notes: list[str]) -> _Ta
         _Column(column, profiles.get(column.name), name, guess(column, profiles.get(column.name), rows=info.row_count))
         for column, name in zip(shown, names, strict=True)
     )
-    table = _with_a_dimension(_Table(info.name, info.row_count, columns), notes)
+    table = _with_a_dimension(_Table(info.name, title, info.row_count, columns), notes)
     return replace(table, key=await _key(table, backend, notes))
 
 
@@ -106,7 +109,7 @@ def _with_a_dimension(table: _Table, notes: list[str]) -> _Table:
     if table.dimensions():
         return table
     most = max(table.columns, key=lambda it: it.profile.distinct if it.profile else 0)
-    notes.append(f"table '{table.name}' has numbers only; '{most.info.name}' was made its dimension, to sort rows by")
+    notes.append(f"table '{table.title}' has numbers only; '{most.info.name}' was made its dimension, to sort rows by")
     code = Guess("dimension", most.info.type, check="made a dimension for want of any other")
     return replace(table, columns=tuple(replace(it, guess=code) if it is most else it for it in table.columns))
 
@@ -128,7 +131,7 @@ async def _key(table: _Table, backend: Backend, notes: list[str]) -> tuple[str, 
         if _distinct(pair[0]) * _distinct(pair[1]) >= table.rows and await unique(pair):
             return _fields([it for it in dimensions if it in pair])
     if not await unique(dimensions):
-        notes.append(f"table '{table.name}' has no key: some rows are alike in every dimension")
+        notes.append(f"table '{table.title}' has no key: some rows are alike in every dimension")
         return _fields(dimensions)
     kept = list(dimensions)
     for it in sorted(dimensions, key=_distinct) if len(dimensions) <= _REDUCED else ():
@@ -153,11 +156,11 @@ def _fields(columns: Sequence[_Column]) -> tuple[str, ...]:
     return tuple(it.field for it in columns)
 
 
-def _dataset(table: _Table, url: str, *, api_no: str, title: str) -> Dataset:
+def _dataset(table: _Table, url: str, *, api_no: str) -> Dataset:
     profiles = [it.profile for it in table.columns if it.profile]
     time = time_column([it.info for it in table.columns], profiles)
     ordered = sorted(table.columns, key=lambda it: it.guess.role == "metric")  # stable: else as in the table
-    given: dict[str, object] = {"api_no": api_no, "title": _words(spoken(title)), "key": table.key}
+    given: dict[str, object] = {"api_no": api_no, "title": _words(spoken(table.title)), "key": table.key}
     if time is not None:
         given |= {"time_column": next(it.field for it in table.columns if it.info.name == time), "time_zone": "UTC"}
     given |= {

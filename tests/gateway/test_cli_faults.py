@@ -53,3 +53,30 @@ def test_the_state_folder_is_made_for_its_owner_alone(settings: Settings) -> Non
         shutil.rmtree(settings.state_dir, ignore_errors=True)
         sanbu(settings, *command)
         assert stat.S_IMODE(settings.state_dir.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("empty.csv", b"\n \n", "is empty"),
+        ("torn.parquet", b"PAR1 nothing of it PAR1", "cannot be read"),
+        ("book.xlsx", b"PK\x03\x04 a spreadsheet", "CSV"),
+        ("gbk.csv", "渠道,金额\n官网,3\n".encode("gbk"), "utf-8"),
+        ("torn.duckdb", b"no database" * 2000, "cannot be read"),
+    ],
+)
+def test_a_file_that_holds_no_table_is_named_with_what_would_do(
+    settings: Settings, tmp_path: Path, name: str, content: bytes, says: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    done = sanbu(settings, "init", str(tmp_path / name), "--out", str(tmp_path / "catalog"))
+    fails_with(done, name, says, "give a Parquet, CSV or DuckDB file")
+    assert len(done.stderr.splitlines()) == 1
+    assert "SELECT" not in done.stderr
+
+
+def test_one_is_not_many(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("day,note\n")
+    done = sanbu(settings, "init", str(tmp_path / "data.csv"), "--out", str(tmp_path / "catalog"))
+    assert f"{tmp_path / 'catalog'}: 1 scene over 1 dataset\n" in done.stdout
+    assert done.stdout.index("sanbu kb check") < done.stdout.index("sanbu ask")

@@ -223,6 +223,25 @@ def test_a_store_without_tables_is_refused(tmp_path: Path) -> None:
         drafted(path)
 
 
+def test_a_table_without_rows_is_drafted_and_noted(tmp_path: Path) -> None:
+    path = tmp_path / "orders.csv"
+    path.write_text("day,channel,amount\n")
+    made = drafted(path)
+    assert [it.name for it in made.datasets[0].fields] == ["day", "channel", "amount"]
+    assert made.notes[0].startswith("table 'orders' has no rows")
+
+
+def test_whole_numbers_beyond_64_bits_stay_whole(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        select = "CAST(i AS HUGEINT) * 10000000000000000000 AS amount, ['in', 'out'][1 + i % 2] AS kind, i AS entry_id"
+        connection.execute(f"CREATE TABLE ledger AS SELECT {select} FROM range(40) t(i)")
+    catalog = loaded(path, tmp_path / "catalog")
+    assert fields_of(catalog)["amount"].type == "decimal(38,0)"
+    rows = answers(catalog, catalog.by_ref["LEDGER_BY_KIND@1"], tmp_path)
+    assert sorted(row[2] for row in rows) == ["3800000000000000000000", "4000000000000000000000"]
+
+
 # Keys ---------------------------------------------------------------------------------------------------------------
 
 
