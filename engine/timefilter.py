@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from engine.dataset import Field
 from engine.errors import Fault, InvalidParameter
 from engine.query import Canonical, Clock, Condition, Note, Operator
-from engine.times.spans import ImpossibleDate, Span, around, span_of, spans_in
+from engine.times.spans import ImpossibleDate, ReversedRange, Span, around, span_of, spans_in
 
 
 def canonical_time(field: Field, operator: Operator, raw: object, *, clock: Clock) -> Canonical:
@@ -31,8 +31,8 @@ def canonical_time(field: Field, operator: Operator, raw: object, *, clock: Cloc
 def spoken_span(field: Field, span: Span) -> dict[str, str]:
     """The span as the wire states it: inclusive days, or inclusive to the microsecond where it is finer than days."""
     if span.whole_days or field.type == "date":
-        start, end = _days(span)
-        return {"from": start.isoformat(), "to": (end - timedelta(days=1)).isoformat()}
+        start, last = _days(span)
+        return {"from": start.isoformat(), "to": last.isoformat()}
     return {"from": span.start.isoformat(), "to": (span.end - timedelta(microseconds=1)).isoformat()}
 
 
@@ -48,6 +48,8 @@ def _spans(field: Field, item: object, clock: Clock) -> tuple[Span, ...]:
         try:
             whole = span_of(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
             found = (whole,) if whole else spans_in(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
+        except ReversedRange as error:
+            raise _fault(field, item, "rangeReversed") from error
         except ImpossibleDate as error:
             raise _fault(field, item, "impossibleDate") from error
         if found and not _number_left_over(item, found):
@@ -104,6 +106,10 @@ def _one_sided(field: Field, operator: Operator, raw: object, clock: Clock) -> C
     start, end = _edges(field, span)
     side: Operator = "gte" if operator in ("gt", "gte") else "lt"
     edge = start if operator in ("gte", "lt") else end
+    if edge is None and operator == "gt":  # nothing lies behind the calendar
+        raise _fault(field, raw, "impossibleDate")
+    if edge is None:
+        side, edge = "lte", _last_moment(field, span)
     spoken: dict[str, str] = {side: edge.isoformat()}
     return Canonical(((Condition(field.name, side, (edge,)),),), spoken, _notes(field, raw, spoken, span))
 
@@ -112,27 +118,37 @@ def _any_of(field: Field, named: Sequence[tuple[object, Span]]) -> Canonical:
     """The spans in their order in time, each once, with what named them."""
     by_edges = {_edges(field, span): (received, span) for received, span in named}
     alternatives, spoken, notes = [], [], list[Note]()
-    for start, end in sorted(by_edges):
-        received, span = by_edges[start, end]
-        alternatives.append((Condition(field.name, "gte", (start,)), Condition(field.name, "lt", (end,))))
+    for (start, end), (received, span) in sorted(by_edges.items(), key=lambda it: (it[1][1].start, it[1][1].end)):
+        begun = Condition(field.name, "gte", (start,))
+        alternatives.append((begun,) if end is None else (begun, Condition(field.name, "lt", (end,))))
         spoken.append(spoken_span(field, span))
         notes.extend(_notes(field, received, spoken[-1], span))
     return Canonical(tuple(alternatives), spoken[0] if len(spoken) == 1 else spoken, tuple(notes))
 
 
-def _edges(field: Field, span: Span) -> tuple[date | datetime, date | datetime]:
-    """The span's ends in the column's type. Naive timestamps are the dataset's local wall time."""
+def _edges(field: Field, span: Span) -> tuple[date | datetime, date | datetime | None]:
+    """The span, half-open, in the column's type. Naive timestamps are the dataset's local wall time.
+
+    No end where it holds the calendar's last day, which no later one can bound.
+    """
     if field.type == "date":
-        return _days(span)
-    if field.type == "timestamp":
-        return span.start.replace(tzinfo=None), span.end.replace(tzinfo=None)
-    return span.start, span.end
+        start, last = _days(span)
+        return start, None if last == date.max else last + timedelta(days=1)
+    naive_end = span.end.replace(tzinfo=None)
+    end = None if naive_end == datetime.max else naive_end if field.type == "timestamp" else span.end
+    return span.start.replace(tzinfo=None) if field.type == "timestamp" else span.start, end
+
+
+def _last_moment(field: Field, span: Span) -> date | datetime:
+    if field.type == "date":
+        return date.max
+    return datetime.max if field.type == "timestamp" else span.end
 
 
 def _days(span: Span) -> tuple[date, date]:
-    """Half-open days that cover the span: a day column cannot hold less than a day."""
+    """The first and the last day that the span touches: a day column cannot hold less than a day."""
     ends_at_midnight = span.end.time() == time()
-    return span.start.date(), span.end.date() if ends_at_midnight else span.end.date() + timedelta(days=1)
+    return span.start.date(), span.end.date() - timedelta(days=1) if ends_at_midnight else span.end.date()
 
 
 def _notes(field: Field, raw: object, used: Mapping[str, str], span: Span) -> tuple[Note, ...]:

@@ -22,6 +22,9 @@ from engine.times.parts import (
     day_of_month,
     day_of_year,
     days_ago,
+    days_between,
+    days_of,
+    days_of_year,
     first_months_of,
     half_of,
     half_of_month,
@@ -50,6 +53,7 @@ _UNITS: Final[Mapping[str, Unit]] = {
     **{"季": "quarter", "季度": "quarter", "年": "year", "年度": "year"},
 }
 _LENGTHS: Final[Mapping[str, timedelta]] = {"小时": timedelta(hours=1), "分钟": timedelta(minutes=1)}
+_PERIOD_ENDS: Final[Mapping[str, Unit]] = {"月": "month", "份": "month", "周": "week", "年": "year", "度": "quarter"}
 _HALVES: Final[Mapping[str, tuple[Unit, int]]] = {"年": ("month", 6), "月": ("day", 15)}
 _WEEKDAYS: Final = "一二三四五六日"
 _THIRDS: Final[Mapping[str, int]] = {"上": 1, "初": 1, "中": 2, "下": 3, "底": 3, "末": 3}
@@ -72,13 +76,19 @@ _HAN = "零〇一二三四五六七八九十"
 _N = rf"(?:\d+|[{_HAN}百千万两]+)"
 _N2 = rf"(?:\d{{1,2}}|[{_HAN}]{{1,3}})"
 _MONTH = r"(?:\d{1,2}|十[一二]?|[一二三四五六七八九])"
-# No digit of a longer number, and not the number of a thing: 渠道3号 is no day.
-_FREE = rf"(?<![a-z0-9_.{_HAN}第])" + "".join(
+# No digit of a longer number; before 号 and 点 not the number of a thing either: 渠道3号 is no day, 渠道3月 a month.
+_FREE = rf"(?<![a-z0-9_.{_HAN}第])"
+_FREE_MONTH = rf"(?<![\d_.{_HAN}第])"  # 渠道A11月: a month may follow the letter of a name
+_NO_THING = "".join(
     f"(?<!{thing})" for thing in ("渠道", "广告", "计划", "素材", "创意", "版本", "账户", "项目", "门店", "编号")
 )
 _TO = r"\s*(?:-|~|–|—|到|至)\s*"
 _WEEK = r"(?:周|星期|礼拜)"
-_STEP = r"(?P<step>上上|(?<![以早晚])上|下下|下|(?<![成资基样版])本|这)"
+# 一下 and 看下 say "have a look": in 看下周一到周三 a Monday is meant, not the next one.
+_STEP = (
+    r"(?P<step>上上|(?<![以早晚])上|下下|(?<![一下])下(?!(?<=看下)(?:周[一二三四五六日天末]|月[初中底末]|一季))"
+    r"|(?<![成资基样版])本|这)"
+)
 _WITH_TODAY = r"(?:\s*(?:[(,]\s*)?(?:(?P<today>包含|包括|算上|含)|不(?:包含|包括|算|含))(?:今[天日]|当[天日])\s*\)?)?"
 
 # Where a numeral after 上周 counts what follows: 上周三个渠道 is last week, and three channels.
@@ -97,9 +107,24 @@ _NUMBERED = (
 )
 # 直客一号 is a name: a numeral in Chinese is a day only where a word ends before it.
 _NO_NAME = r"(?:(?=\d)|(?<![㐀-鿿])|(?<=[的在到至从和与月看查]))"
-_BEHIND_A_DAY = r"(?=$|[\s的,.。;!?~\-—–]|至|到|以来|起|当天|那天|[上下中]午|[早晚]|凌晨)"  # 7日留存 is a metric
+# 7日留存 is a metric, so a day without its month is read only where nothing that it could measure follows.
+_BEHIND_A_DAY = r"(?=$|[\s的,.。;!?~\-—–]|至|到|以来|起|当天|那天|[上下中]午|[早晚]|凌晨|各|每|所有|全部|哪|按)"
+# Nor behind its month where a metric of so many days follows: 本月7日留存.
+_NO_WINDOW = r"(?!内|均|活|志|报|常|期(?!间)|程|留|历|累计|滚动|回[收本]|付费|复购|净利|转化|ro|ltv|arpu)"
+# 10.1到10.7 are days where a task begins or what is grouped by has just been named; behind a metric they are numbers.
+_BEFORE_POINTS = (
+    r"(?:^|(?<=[,;:。(看查询计拉取])|(?<=[,;:。看查下] )|(?<=[看查一]下)|(?<=渠道|广告|计划|素材|项目|航班))"
+)
+_BEHIND_POINTS = r"(?:[日号]|(?!\s*(?:[\d.%‰/*倍元块万亿折秒个次]|(?!top)[a-z]|分(?!渠道)|人(?!均)|之间|以)))"
+_AFTER_TO = "(?:" + "|".join(rf"(?<=[到至~\-–—]{space})" for space in ("", " ")) + ")"
+# 11月5渠道 is a day; 11月5个渠道, 11月5.5折 and 11月5g套餐 are not.
+_NO_COUNT = (
+    rf"(?!\s*(?:{_COUNTS}|[单笔支批轮台辆架年月星秒元块%折亿百千万余多]|班(?!次)|期(?!间)|只(?!看)|场(?!景)|小时|周(?![环同转])|左右"
+    rf"|点(?=[{_HAN}\d半到至]|$)|分(?=钟|\d)|时(?!段|间|长)|人(?![均数群])|来(?!源|自)|以[上下内]|[.:/]?\d|[a-z](?![a-z])"
+    rf"|一(?!{_ONE}|日)|[零〇二三四五六七八九十]))"
+)
 _PART = r"(?:凌晨|清晨|早晨|早上|上午|中午|下午|傍晚|晚上|(?<=[昨今明天日])[早晚晨夜])"
-_NO_HOUR = r"(?!资讯|击|位|评|赞|数|开|名|播|券)"  # 昨天一点资讯 is a channel, 昨天点击 are clicks
+_NO_HOUR = r"(?!资讯|击|位|评|赞|数(?![据量])|开(?![播始售抢放])|名|播|券)"  # 昨天一点资讯 is a channel, 点击 clicks
 
 
 def _relative_day(match: re.Match[str], anchor: Anchor) -> Days:
@@ -168,6 +193,35 @@ def _month(match: re.Match[str], anchor: Anchor) -> Part | None:
 
 def _day_of_year(match: re.Match[str], anchor: Anchor) -> Part:
     return day_of_year(_number(match["month"]), _number(match["day"]))
+
+
+def _days_of_year(match: re.Match[str], anchor: Anchor) -> Part | None:
+    first, last = _number(match["first"]), _number(match["last"])
+    return days_of_year(_number(match["month"]), first, last) if max(first, last) <= 31 else None
+
+
+def _bare_day_of_year(match: re.Match[str], anchor: Anchor) -> Part | None:
+    return _day_of_year(match, anchor) if 1 <= _number(match["day"]) <= 31 else None
+
+
+def _points(match: re.Match[str], anchor: Anchor) -> Part | None:
+    """10.1到10.7. Two such numbers may be anything else too, so it is ambiguous; what cannot be days is left alone."""
+    first, last = ((int(match[month]), int(match[day])) for month, day in (("m1", "d1"), ("m2", "d2")))
+    if any(not (1 <= month <= 12 and 1 <= day <= 31) for month, day in (first, last)):
+        return None
+    return days_between(first, last)
+
+
+def _edge_days(match: re.Match[str], anchor: Anchor) -> Part | None:
+    """前3天 and 最后3天 of the period that stands before them."""
+    unit, count = _PERIOD_ENDS[match["of"]], _number(match["count"])
+    if count < 1:
+        return None
+    return days_of(unit, 1, count) if match["edge"] == "前" else days_of(unit, -count, -1)
+
+
+def _last_period(match: re.Match[str], anchor: Anchor) -> Part:
+    return month_of(12) if match["unit"] == "月" else quarter_of(4)
 
 
 def _day_of_month(match: re.Match[str], anchor: Anchor) -> Part | None:
@@ -247,7 +301,7 @@ ZH: Final[tuple[Rule, ...]] = (
     rule(r"(?P<day>昨|今|(?<![说声证表申])明)(?:天|日(?!头条|方舟)|(?=[早晚晨夜]))", _relative_day),
     # 上周 上个月 这一季度 本年; 去年 前年
     rule(
-        rf"{_STEP}一?个?(?:自然)?(?P<unit>{_WEEK}|月|季度?|年度?)(?!期|边|年|刊|围|转|卡|饼|龄|轻|货|终)",
+        rf"{_STEP}一?个?(?:自然)?(?P<unit>{_WEEK}|月|季度?|年度?)(?!期(?!间)|边|年|刊|围|转|卡|饼|龄|轻|货|终)",
         _relative_period,
     ),
     rule(r"(?P<year>大前|(?<![以之目])前|去|今|明|(?<![以之然])后)年度?(?!轻|龄|级|货)", _relative_year),
@@ -257,6 +311,8 @@ ZH: Final[tuple[Rule, ...]] = (
     # 前三季度, 今年前5个月: from the start of the year
     rule(rf"(?<![以之目])前(?P<count>{_N2})个?(?P<unit>季度?)", _first_months),
     rule(rf"(?<=年)前(?P<count>{_N2})个?(?P<unit>月)", _first_months),
+    # 11月前3天 上周最后两天
+    rule(rf"(?<=(?P<of>[月份周年度]))的?(?P<edge>前|最后)的?(?P<count>{_N2}|两)[天日]", _edge_days),
     # 前一天 前一周: before the one that is spoken of
     rule(
         rf"(?<![以之目提当])前[一1]个?(?P<unit>天|日|{_WEEK}|月|季度|年)",
@@ -281,11 +337,13 @@ ZH: Final[tuple[Rule, ...]] = (
         rf"(?<![近\d{_HAN}])(?:第?(?P<quarter>[一二三四1-4])季度|第(?P<short>[一二三四1-4])季(?!节))",
         lambda match, anchor: quarter_of(_number(match["quarter"] or match["short"])),
     ),
-    # 11月第一周
+    # 11月第一周 11月最后一周; 去年最后一个季度
     rule(
-        rf"第(?P<week>[一二三四五1-5])个?{_WEEK}(?!期|年)",
+        rf"第(?P<week>[一二三四五1-5])个?{_WEEK}(?!期(?!间)|年)",
         lambda match, anchor: week_of_month(_number(match["week"])),
     ),
+    rule(rf"(?:(?<=月)|(?<=月份))的?最后[一1]个?{_WEEK}(?!期(?!间)|年)", lambda match, anchor: week_of_month(-1)),
+    rule(r"(?<=年)的?最后[一1]个?(?P<unit>月|季度)", _last_period),
     # 上旬; 月初 and 月底 are read like it, and are ambiguous; 年初 年底
     rule(r"(?P<third>[上中下])旬", lambda match, anchor: third_of_month(_THIRDS[match["third"]])),
     rule(r"月(?P<third>[初底末]|中(?![国心文的介]))", _edge_of_month),
@@ -293,15 +351,35 @@ ZH: Final[tuple[Rule, ...]] = (
     rule(r"(?:(?<=年)|年)(?P<edge>[初底末])(?!次|始)", _edge_of_year),
     # 2026年 26年4月 二〇二六年; 11月 1-3月; 11月1日 11月1到5日; 15号 5-10号
     rule(
-        rf"(?<![\d{_HAN}])(?:(?P<year>(?:19|20)\d\d|[一二][{_HAN}]{{3}})年度?(?!轻|龄)"
+        rf"(?<![\d{_HAN}])(?:(?P<year>(?:19|20)\d\d|[一二][{_HAN}]{{3}})(?:年度?(?!轻|龄)|(?={_TO}(?:19|20)\d\d年))"
         r"|(?P<short>\d\d)年(?=\d{1,2}月|q[1-4]|第?[一二三四]季|[上下]半年))",
         _year,
     ),
     rule(
-        rf"{_FREE}(?!一月一(?![日号]))(?P<month>{_MONTH})(?:月份?(?!龄|卡|饼|球|薪|租|嫂)|(?={_TO}{_MONTH}月))", _month
+        rf"{_FREE_MONTH}(?!一月一(?![日号]))(?P<month>{_MONTH})(?:月份?(?!龄|卡|饼|球|薪|租|嫂)|(?={_TO}{_MONTH}月))",
+        _month,
     ),
-    rule(rf"{_FREE}(?P<month>{_N2})月份?的?(?P<day>{_N2})(?:[日号]|(?=(?:{_TO}|、|,){_N2}[日号]))", _day_of_year),
-    rule(rf"{_FREE}{_NO_NAME}(?P<day>{_N2})(?:号(?!{_NUMBERED})|(?={_TO}{_N2}[日号]))", _day_of_month),
+    rule(rf"{_FREE_MONTH}(?P<month>{_N2})月份?的?(?P<day>{_N2})(?:[日号]|(?=(?:{_TO}|、|,){_N2}[日号]))", _day_of_year),
+    rule(rf"{_FREE_MONTH}(?P<month>\d{{1,2}})月份?(?P<day>\d{{1,2}}){_NO_COUNT}(?!{_TO}\d)", _bare_day_of_year),
+    rule(
+        rf"{_FREE_MONTH}(?P<month>\d{{1,2}})月份?(?P<day>\d{{1,2}})(?={_TO}(?:\d{{1,2}}月|\d{{1,2}}/)\d)",
+        _bare_day_of_year,
+    ),
+    rule(
+        rf"{_FREE_MONTH}(?P<month>{_N2})月份?(?P<first>{_N2})[日号]?{_TO}(?P<last>\d{{1,2}}){_NO_COUNT}(?![日号])",
+        _days_of_year,
+    ),
+    rule(rf"{_FREE}{_NO_THING}{_NO_NAME}(?P<day>{_N2})号(?!{_NUMBERED})", _day_of_month),
+    rule(rf"{_FREE}{_NO_NAME}(?P<day>{_N2})(?={_TO}{_N2}[日号])", _day_of_month),
+    # The 5日 of 11月1日到5日渠道消耗 and the 5号 of 本月5号渠道消耗: what stands before makes a day of them.
+    rule(rf"{_FREE_MONTH}(?P<day>{_N2})日(?={_TO}{_N2}日)", _day_of_month),
+    rule(rf"{_AFTER_TO}(?P<day>{_N2})[日号]", _day_in_list),
+    rule(rf"(?:(?<=月)|(?<=月份)|(?<=月的))(?P<day>{_N2})(?:日{_NO_WINDOW}|号)", _day_in_list),
+    # 10.1到10.7, where no other number can stand
+    rule(
+        rf"{_BEFORE_POINTS}(?P<m1>\d{{1,2}})\.(?P<d1>\d{{1,2}}){_TO}(?P<m2>\d{{1,2}})\.(?P<d2>\d{{1,2}}){_BEHIND_POINTS}",
+        _points,
+    ),
     rule(rf"(?<![、和与,次首]){_FREE}(?P<day>{_N2})日{_BEHIND_A_DAY}", _day_of_month),
     rule(rf"(?<=[日号][、和与,])(?P<day>{_N2})日", _day_in_list),
     # 双十一 元旦 国庆节
@@ -323,7 +401,7 @@ ZH: Final[tuple[Rule, ...]] = (
     ),
     # 下午3点 20点30分 晚上8:00, the 3 of 3-5点; 今晚
     rule(
-        rf"(?:(?P<part>{_PART}|[早晚](?={_N2}[点时:]))\s*)?{_FREE}(?P<hour>{_N2})"
+        rf"(?:(?P<part>{_PART}|[早晚](?={_N2}[点时:]))\s*)?{_FREE}{_NO_THING}(?P<hour>{_N2})"
         rf"(?::(?P<colon>[0-5]\d)(?![\d:]){NO_PICTURE}|(?:点钟?{_NO_HOUR}|时(?!间|段|长|候)|(?={_TO}{_N2}[点时]))"
         rf"(?:(?P<quarter>半|一刻|三刻)|(?P<minute>{_N2})分|(?P<digits>[0-5]\d)(?=$|{_TO}|[\s的,]))?)",
         _time,

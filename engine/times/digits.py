@@ -6,6 +6,7 @@ from typing import Final
 
 from engine.times.parts import (
     Anchor,
+    Backwards,
     Days,
     Moments,
     Part,
@@ -13,6 +14,7 @@ from engine.times.parts import (
     Rule,
     TimeOfDay,
     day_of_year,
+    days_of_year,
     half_of,
     inside,
     period_of,
@@ -24,10 +26,15 @@ from engine.times.parts import (
 # a range.
 _ALONE = r"(?<![a-z0-9_])(?<![^.]\.)(?<!^\.)(?<![a-z]-)"
 _END = r"(?![a-z0-9_])(?!\.\d|-[a-z])"
+# A word may follow at once in Chinese, Q3ROI, and a range goes on with a letter, Q1-Q3; the end of a name is neither.
+_END_OF_PART = r"(?![0-9_]|[a-z](?![a-z]))(?!\.\d|-(?![qh]\d)[a-z])"
 # 9999 is what systems write for "no end".
 _YEAR = r"(?P<year>[12]\d{3}|9999)"
 NO_PICTURE: Final = r"(?!\s*(?:素材|视频|画幅|比例|竖|横|format|aspect|ratio|video|creative))"
 """9:16 is a time of day, and the shape of a picture."""
+_ALONE_OR_NAMED = rf"(?:{_ALONE}|(?<=[㐀-鿿][a-z]))"  # 渠道A2026-11-01
+_TO = r"\s*(?:~|–|—+|到|至|\bto\b|\bthrough\b)\s*"
+_TO_OR_DASH = rf"(?:{_TO}|\s*-\s*)"
 _CENTURY = r"(?P<year>(?:19|20)\d\d)"
 
 
@@ -37,6 +44,26 @@ def _day(year: int, month: int, day: int, *, ambiguous: bool = False) -> Days:
 
 def _iso_day(match: re.Match[str], anchor: Anchor) -> Days:
     return _day(int(match["year"]), int(match["month"]), int(match["day"]))
+
+
+def _iso_days(match: re.Match[str], anchor: Anchor) -> Days:
+    """2026-11-01到11-05 and 2026-11-01到05: the end leaves out what the start says."""
+    first = _iso_day(match, anchor).first
+    last = date(first.year, int(match["end_month"] or first.month), int(match["end_day"]))
+    if last < first:
+        raise Backwards(match[0])
+    return Days(first, last)
+
+
+def _days_by_slash(match: re.Match[str], anchor: Anchor) -> Part | None:
+    """11/1-5. No day comes first here, for days of one month are counted on."""
+    month, first, last = int(match["month"]), int(match["day"]), int(match["end_day"])
+    return days_of_year(month, first, last) if month <= 12 and max(first, last) <= 31 and first <= last else None
+
+
+def _years(match: re.Match[str], anchor: Anchor) -> Days | None:
+    first, last = int(match["first"]), int(match["last"])
+    return Days(date(first, 1, 1), date(last, 12, 31)) if first < last else None
 
 
 def _iso_month(match: re.Match[str], anchor: Anchor) -> Days:
@@ -96,7 +123,9 @@ def _clock_time(match: re.Match[str], anchor: Anchor) -> TimeOfDay:
     return TimeOfDay(at, width)
 
 
-_YEAR_BESIDE = rf"(?:(?P<before>(?:19|20)\d\d)[-/ ]?)?{{}}(?:[-,/ ]*(?:of )?(?P<after>(?:19|20)\d\d)(?!\d))?{_END}"
+_YEAR_BESIDE = (
+    rf"(?:(?P<before>(?:19|20)\d\d)[-/ ]?)?{{}}(?:[-,/ ]*(?:of )?(?P<after>(?:19|20)\d\d)(?!\d))?{_END_OF_PART}"
+)
 
 DIGITS: Final[tuple[Rule, ...]] = (
     rule(
@@ -104,8 +133,17 @@ DIGITS: Final[tuple[Rule, ...]] = (
         r"(?::(?P<second>\d\d)(?:[.,](?P<fraction>\d{1,6})\d*)?)?\s?(?P<offset>z|[+-]\d\d(?::?\d\d){0,2})(?![a-z0-9])",
         _iso_moment,
     ),
-    rule(rf"{_ALONE}{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?!\d|(?P=mark)\d)", _iso_day),
-    rule(rf"{_ALONE}{_CENTURY}[-/](?P<month>0?[1-9]|1[0-2])(?![-/]\d{{1,2}}(?!\d)){_END}", _iso_month),
+    rule(
+        rf"{_ALONE_OR_NAMED}{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})"
+        rf"(?:{_TO}|\s*(?!(?P=mark))-\s*|\s+-\s+)(?:(?P<end_month>\d{{1,2}})(?P=mark))?(?P<end_day>\d{{1,2}})"
+        r"(?![\d年月时个]|:\d|点(?!击)|\s*[-/.]\d)",
+        _iso_days,
+    ),
+    rule(
+        rf"{_ALONE_OR_NAMED}{_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?!\d|(?P=mark)\d)",
+        _iso_day,
+    ),
+    rule(rf"{_ALONE_OR_NAMED}{_CENTURY}[-/](?P<month>0?[1-9]|1[0-2])(?![-/]\d{{1,2}}(?!\d)){_END_OF_PART}", _iso_month),
     # Eight digits inside a sentence may be an id: only what looks like a date is one, and must then be possible.
     rule(
         rf"{_ALONE}{_CENTURY}(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01]){_END}|"
@@ -126,6 +164,11 @@ DIGITS: Final[tuple[Rule, ...]] = (
         r"(?<![a-z0-9_./])(?P<first>\d{1,2})/(?P<second>\d{1,2})(?:/(?P<year>(?:19|20)\d\d|\d\d))?(?![\d/])(?!\.\d)",
         _slashes,
     ),
+    rule(
+        rf"(?<![a-z0-9_./])(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}}){_TO_OR_DASH}(?P<end_day>\d{{1,2}})(?![\d/%月年时个]|[.:]\d|点(?!击))",
+        _days_by_slash,
+    ),
+    rule(rf"{_ALONE}(?P<first>(?:19|20)\d\d)\s*[-–~]\s*(?P<last>(?:19|20)\d\d)(?![\d.-]){_END}", _years),
     # With points the day comes first wherever it is written so.
     rule(rf"{_ALONE}(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.{_CENTURY}{_END}", _iso_day),
     rule(

@@ -11,6 +11,7 @@ from typing import Final
 from engine.numerals import ENGLISH_NUMBERS, number_of
 from engine.times.parts import (
     Anchor,
+    Backwards,
     Days,
     Moments,
     Part,
@@ -21,9 +22,11 @@ from engine.times.parts import (
     day_of_month,
     day_of_year,
     days_ago,
+    days_of,
     days_of_year,
     earliest,
     half_of,
+    half_of_month,
     inside,
     latest,
     month_of,
@@ -87,13 +90,23 @@ _MONTH = (
 _YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d)"
 _OF_YEAR = rf"(?:,? (?:of )?{_YEAR})?"
 _PERIOD = r"(?P<unit>week|month|quarter|year)"
+_MONTH_NAMED = rf"{_MONTH}|(?:last|this|next|the) month\b"
+# What may follow the last days of a period, so that "last week of December" does not mean the week before this one.
+_OF_PERIOD = (
+    rf" of (?:(?:last|this|next|the) (?P<period>week|month|quarter|year)\b|{_MONTH}|(?P<of_year>(?:19|20)\d\d)\b)"
+)
 _WEEKDAY = r"(?:mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:rs?(?:day)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?)"
 # sat and sun are words of their own, so alone they need a sign that a day is meant.
 _WEEKDAY_ALONE = rf"(?!(?:sat|sun)\b){_WEEKDAY}|(?:{_after('on', 'to', 'and', 'since')}|(?<=[a-z]-))(?:sat|sun)"
+# Where nothing can follow that the 15th counts, as in "on the 15th floor".
+_NO_RANK = (
+    r"(?= (?:to|by|for|per|across|and|vs|in|at|through|until|of (?:last|this|next|the) month)\b"
+    r"|[ ,.;:?!]*$|[,.;:?!])"
+)
 _NO_HOLIDAY = r"(?<!black )(?<!good )(?<!cyber )(?<!easter )"
 _TH = r"(?:st|nd|rd|th)?"
-_NO_TIME = r"(?![\d:%a-z]|\.\d| ?[ap]\.?m\b)"  # Nov 3pm is no third of November
-_TO = r"\s*(?:-|–|—|to|through|thru|until|till)\s*"
+_NO_TIME = r"(?![\d%a-z]|[:.]\d| ?[ap]\.?m\b)"  # Nov 3pm is no third of November
+_TO = r"\s*(?:-|–|—|to|through|thru|until|till)\s*(?:the )?"
 # No digit of another number, and not the number of a thing: top 10 Nov campaigns.
 _FREE = r"(?<![\w.:/])" + "".join(
     rf"(?<!\b{word} )" for word in ("top", "ad", "ads", "channel", "campaign", "group", "sku", "version", "id")
@@ -210,6 +223,20 @@ def _days_of_year(match: re.Match[str], anchor: Anchor) -> Part | Days | None:
     return _of_year(days_of_year(_month_number(match), first, last), match, anchor) if last <= 31 else None
 
 
+def _edge_days(match: re.Match[str], anchor: Anchor) -> Part | None:
+    """The first or the last days of the period that is named behind them."""
+    count = _count(match["count"] or "one")
+    unit: Unit = _UNITS[match["period"]] if match["period"] else "year" if match["of_year"] else "month"
+    if count < 1:
+        return None
+    return days_of(unit, 1, count) if match["edge"] == "first" else days_of(unit, -count, -1)
+
+
+def _days_of_month(match: re.Match[str], anchor: Anchor) -> Part | None:
+    first, last = int(match["first"]), int(match["last"])
+    return days_of("month", first, last, needs_period=False) if 1 <= first <= 31 and 1 <= last <= 31 else None
+
+
 def _day_of_month(match: re.Match[str], anchor: Anchor) -> Part:
     return day_of_month(int(match["day"] or match["of"]))
 
@@ -218,8 +245,15 @@ def _year(match: re.Match[str], anchor: Anchor) -> Days:
     return period_of(date(int(match["year"] or match["earlier"]), 1, 1), "year", anchor.week_start)
 
 
+def _year_of(match: re.Match[str], anchor: Anchor) -> Days:
+    return period_of(date(int(match["year"]), 1, 1), "year", anchor.week_start)
+
+
 def _years(match: re.Match[str], anchor: Anchor) -> Days:
-    return Days(date(int(match["first"]), 1, 1), date(int(match["last"]), 12, 31))
+    first, last = int(match["first"]), int(match["last"])
+    if last < first:
+        raise Backwards(match[0])
+    return Days(date(first, 1, 1), date(last, 12, 31))
 
 
 def _before(match: re.Match[str], anchor: Anchor) -> SameAgo:
@@ -277,7 +311,7 @@ EN: Final[tuple[Rule, ...]] = (
     ),
     # last week, this quarter, the month before last; last weekend
     rule(
-        rf"\b(?P<the>the )?(?P<step>last|this|current|next|coming) (?:calendar )?{_PERIOD}\b(?:'s)?",
+        rf"\b(?P<the>the )?(?P<step>last|this|current|next|coming) (?:calendar )?{_PERIOD}\b(?!{_OF_PERIOD})(?:'s)?",
         _relative_period,
     ),
     rule(
@@ -289,6 +323,7 @@ EN: Final[tuple[Rule, ...]] = (
     rule(
         rf"\b(?:the )?(?P<lead>last|past|previous|prior|trailing|next|coming)(?:[ -](?P<count>{_N}))?[ -]?"
         r"(?P<whole>full |complete |calendar )?(?P<unit>minute|min|hour|hr|h|day|d|week|w|month|quarter|year)s?\b"
+        + rf"(?!{_OF_PERIOD})"
         + _WITH_TODAY,
         _rolling,
     ),
@@ -307,16 +342,34 @@ EN: Final[tuple[Rule, ...]] = (
     rule(rf"\b{_PERIOD}[ -]to[ -]date\b", _to_date),
     rule(r"\b(?P<unit>[wmqy])td\b", _to_date),
     rule(rf"\b(?:so far this|since the (?:start|beginning) of (?:the|this)) {_PERIOD}\b", _to_date),
-    # first quarter, the first half of 2026
+    # first quarter, the first half of 2026, the first half of October
+    rule(
+        rf"\b(?:the )?(?P<ordinal>first|second|1st|2nd) half(?= of (?:{_MONTH_NAMED}))",
+        lambda match, anchor: half_of_month(_ORDINALS[match["ordinal"]]),
+    ),
     rule(
         r"\b(?:the )?(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th) (?P<unit>quarter|half)\b" + _OF_YEAR,
         _ordinal_part,
     ),
-    # the second week of November
+    # the second week of November, the last week of the month; the first 3 days of last month; the last month of 2025
     rule(
         r"\b(?:the )?(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th) week(?= of )",
         lambda match, anchor: week_of_month(_ORDINALS[match["ordinal"]]),
     ),
+    rule(rf"\b(?:the )?(?:last|final) week(?= of (?:{_MONTH_NAMED}))", lambda match, anchor: week_of_month(-1)),
+    rule(
+        rf"\b(?:the )?(?P<edge>first|last|final)(?: (?P<count>{_N}))? days?(?={_OF_PERIOD})",
+        _edge_days,
+    ),
+    rule(
+        rf"\b(?:the )?(?:last|final) (?P<unit>month|quarter) of (?:{_YEAR}|(?=(?:last|this|next|the) year\b))",
+        lambda match, anchor: _of_year(month_of(12) if match["unit"] == "month" else quarter_of(4), match, anchor),
+    ),
+    rule(
+        rf"{_after('last week of', 'first day of', 'last day of', '[0-9] days of', 'half of')}the {_PERIOD}\b",
+        lambda match, anchor: relative_period(anchor, _UNITS[match["unit"]], 0),
+    ),
+    rule(rf"(?:{_after('days of', 'day of', 'week of')}){_YEAR}", _year_of),
     # November, Sept 2026, last November, mid-November; May only where no verb can stand
     rule(rf"\b(?!may\b)(?P<month>{_MONTH}){_OF_YEAR}", _month),
     rule(rf"\b(?P<month>may),? (?:of )?{_YEAR}", _month),
@@ -332,9 +385,22 @@ EN: Final[tuple[Rule, ...]] = (
         _days_of_year,
     ),
     rule(
-        rf"{_FREE}(?P<first>\d{{1,2}}){_TH}(?:{_TO}|(?:(?<=between \d)|(?<=between \d\d)) and )"
+        rf"(?<![\w.:/])(?P<first>\d{{1,2}}){_TH}(?:{_TO}|(?:(?<=between \d)|(?<=between \d\d)) and )"
         rf"(?P<last>\d{{1,2}}){_TH} (?:of )?(?P<month>{_MONTH})(?:,? {_YEAR})?",
         _days_of_year,
+    ),
+    # between Nov 1 and 5; from the 1st to the 5th, 5th to 8th of last month
+    rule(
+        rf"(?<=\bbetween )(?P<month>{_MONTH}) ?(?P<first>\d{{1,2}}){_TH} and (?:the )?"
+        rf"(?P<last>\d{{1,2}}){_TH}{_NO_TIME}(?:,? {_YEAR})?",
+        _days_of_year,
+    ),
+    rule(
+        rf"(?:{_after('the', 'from', 'between', 'on')}|(?=\S+(?:{_TO})\S+ of (?:last|this|next|the) month))"
+        rf"{_FREE}(?P<first>\d{{1,2}})(?:st|nd|rd|th)"
+        rf"(?:{_TO}|(?:(?<=between the ...)|(?<=between the ....)) and (?:the )?)"
+        r"(?P<last>\d{1,2})(?:st|nd|rd|th)\b",
+        _days_of_month,
     ),
     # Christmas Eve, Halloween 2025
     rule(
@@ -343,13 +409,17 @@ EN: Final[tuple[Rule, ...]] = (
     ),
     # on the 15th, 15th of last month
     rule(
-        rf"{_after('on the', 'since the', 'from the', 'to the')}(?P<day>\d{{1,2}})(?:st|nd|rd|th)\b(?= to |[ ,.?!]*$)"
+        rf"{_after('on the', 'since the', 'from the', 'to the')}(?P<day>\d{{1,2}})(?:st|nd|rd|th)\b{_NO_RANK}"
         r"|\b(?P<of>\d{1,2})(?:st|nd|rd|th)(?= of (?:last|this|next) month)",
         _day_of_month,
     ),
     # in 2025, 2024 vs 2025; from 2024 to 2025
     rule(_YEAR_ALONE, _year),
-    rule(r"(?<=\bfrom )(?P<first>(?:19|20)\d\d)(?: ?- ?| to | through )(?P<last>(?:19|20)\d\d)\b(?![-/.]\d)", _years),
+    rule(
+        rf"(?:^|{_after('from', 'in', 'for', 'during', 'of', 'between')})(?P<first>(?:19|20)\d\d)"
+        r"(?: ?- ?| to | through | until |(?<=between ....) and )(?P<last>(?:19|20)\d\d)\b(?![-/.]\d)",
+        _years,
+    ),
     # the previous day, the week before; same period last year
     rule(
         r"\b(?:the )?(?:previous|prior) (?P<unit>day|week|month|quarter|year)\b(?:'s)?"

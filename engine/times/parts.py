@@ -4,8 +4,8 @@ Days, Moments      placed: a run of whole days; a stretch of the clock
 Part, TimeOfDay    not yet placed: a part of some larger period (November of some year); a time of some day
 SameAgo            refers to another expression of the sentence (去年同期)
 
-Knows no language. Arithmetic that leaves the calendar raises ValueError or OverflowError; `spans` gives both their one
-meaning, ImpossibleDate.
+Knows no language. Arithmetic that leaves the calendar raises ValueError or OverflowError, a range that ends before it
+begins Backwards; `spans` gives them their meanings, ImpossibleDate and ReversedRange.
 """
 
 import re
@@ -22,6 +22,10 @@ Unit = Literal["year", "half", "quarter", "month", "third", "week", "day"]
 _MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "half": 6, "year": 12}
 _DAYS: dict[Unit, int] = {"day": 1, "week": 7}
 _FARTHEST = 100  # periods looked through for a part: more than the eight years that February 29 can be away
+
+
+class Backwards(ValueError):
+    """A range ends before it begins."""
 
 
 @dataclass(frozen=True)
@@ -230,16 +234,32 @@ def day_of_year(month: int, day: int, *, ambiguous: bool = False) -> Part:
     return Part("day", "year", within, states=("month",), ambiguous=ambiguous)
 
 
-def days_of_year(month: int, first: int, last: int) -> Part:
-    """Nov 1-5: days of one month. Raises ValueError where no year has them or they run backwards."""
+def days_of_year(month: int, first: int, last: int, *, ambiguous: bool = False) -> Part:
+    """Nov 1-5: days of one month. Raises ValueError where no year has them, Backwards where they run backwards."""
     if date(2000, month, first) > date(2000, month, last):
-        raise ValueError(f"{first}-{last} runs backwards")
+        raise Backwards(f"{first}-{last}")
 
     def within(year: Days) -> Days | None:
         start, end = _day(year.first.year, month, first), _day(year.first.year, month, last)
         return None if start is None or end is None else Days(start.first, end.last)
 
-    return Part("day", "year", within)
+    return Part("day", "year", within, states=("month",), ambiguous=ambiguous)
+
+
+def days_between(first: tuple[int, int], last: tuple[int, int]) -> Part:
+    """From a (month, day) to the next such other: 10.1到10.7. Always ambiguous.
+
+    Raises ValueError where no year has them, Backwards where most of a year would lie between.
+    """
+    start, end = date(2000, *first), date(2000 + (last < first), *last)
+    if end - start > timedelta(days=183):
+        raise Backwards(f"{first}-{last}")
+
+    def within(year: Days) -> Days | None:
+        begun, ended = _day(year.first.year, *first), _day(year.first.year + end.year - start.year, *last)
+        return None if begun is None or ended is None else Days(begun.first, ended.last)
+
+    return Part("day", "year", within, ambiguous=True)
 
 
 def day_of_month(day: int, *, needs_period: bool = False) -> Part:
@@ -249,6 +269,25 @@ def day_of_month(day: int, *, needs_period: bool = False) -> Part:
         return _day(month.first.year, month.first.month, day)
 
     return Part("day", "month", within, needs_period=needs_period)
+
+
+def days_of(unit: Unit, first: int, last: int, *, needs_period: bool = True) -> Part:
+    """Its first three days are 1 to 3; negative numbers count from its end, so that its last three are -3 to -1.
+
+    Raises Backwards where they run backwards.
+    """
+    if (first > 0) == (last > 0) and first > last:
+        raise Backwards(f"{first}-{last}")
+
+    def within(whole: Days) -> Days | None:
+        length = (whole.last - whole.first).days + 1
+        start, end = (day - 1 if day > 0 else length + day for day in (first, last))
+        if not 0 <= start <= end < length:
+            return None
+        first_day, last_day = whole.first + timedelta(days=start), whole.first + timedelta(days=end)
+        return Days(first_day, last_day, "day" if start == end else None)
+
+    return Part("day", unit, within, needs_period=needs_period)
 
 
 def third_of_month(third: int, *, ambiguous: bool = False) -> Part:
@@ -272,9 +311,14 @@ def half_of_month(half: int) -> Part:
 
 
 def week_of_month(week: int) -> Part:
-    """Counted in sevens from the 1st, the fifth up to the end. Others count calendar weeks, so it is ambiguous."""
+    """Counted in sevens from the 1st, the fifth up to the end; -1 is the last seven days.
+
+    Others count calendar weeks, so it is ambiguous.
+    """
 
     def within(month: Days) -> Days | None:
+        if week == -1:
+            return Days(month.last - timedelta(days=6), month.last)
         first = _day(month.first.year, month.first.month, 7 * week - 6)
         return None if first is None else Days(first.first, min(first.first + timedelta(days=6), month.last))
 

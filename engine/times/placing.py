@@ -1,6 +1,6 @@
 """Where a phrase lies in time: alone, as a member of a list, as an end of a range, or as a reference to another one.
 
-Raises ValueError or OverflowError where the calendar has no such place.
+Raises ValueError or OverflowError where the calendar has no such place, Backwards where a range ends before it begins.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from datetime import date, datetime, time, timedelta
 
 from engine.times.parts import (
     Anchor,
+    Backwards,
     Days,
     Moments,
     Part,
@@ -141,9 +142,15 @@ def _range(first: Phrase, second: Phrase, anchor: Anchor) -> Placed | None:
 
 
 def _next(end: Part, start: date, anchor: Anchor) -> Days:
-    """The first such end from the start on. Across a new year that is meant; across most of a year it rarely is."""
+    """The first such end from the start on: 12月到2月 crosses a new year.
+
+    Across most of a year or month it is not meant: 11月5日到11月1日 is turned around. Weeks may begin on any day, so
+    there it is only ambiguous.
+    """
     found, whole = earliest(end, anchor, not_before=start), period_of(start, end.of, anchor.week_start)
     far = found.first > whole.last and (found.first - start) * 2 > whole.last - whole.first
+    if far and end.of != "week":
+        raise Backwards("the end comes before the start")
     return replace(found, ambiguous=found.ambiguous or far)
 
 
@@ -174,7 +181,7 @@ def _following(end: TimeOfDay, start: TimeOfDay, begun: Moments, anchor: Anchor)
         ended = on_day(moved, day, anchor)
         if ended.until.timestamp() > begun.start.timestamp():
             return replace(ended, ambiguous=ended.ambiguous or (later == 12 and not start.half_known))
-    raise ValueError("the range ends before it starts")
+    raise Backwards("the end comes before the start")
 
 
 def _joined(begun: Placed, ended: Placed, anchor: Anchor) -> Placed:
@@ -192,7 +199,7 @@ def _ordered(placed: Placed) -> Placed:
     else:
         backwards = placed.end.timestamp() <= placed.start.timestamp()
     if backwards:
-        raise ValueError("the range ends before it starts")
+        raise Backwards("the end comes before the start")
     return placed
 
 

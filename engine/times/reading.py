@@ -5,7 +5,8 @@
     phrase 到 phrase          a range, whose ends complete each other: 11月1日到5日, 昨天下午3点到5点
     自 … 以来                 up to today, or to now
 
-A one-sided bound (before Friday, 截至昨天), an exclusion and a repetition (every Monday) are no spans: left out.
+A one-sided bound (before Friday, 截至昨天), a negation (不是昨天, except Friday) and a repetition (every Monday) are no
+spans: left out, and with it what a list adds to it (除了昨天和前天).
 """
 
 import re
@@ -30,6 +31,8 @@ _LIST = re.compile(
     r"\s*(?:和|与|跟|同|以?及|或|、|,|;|/|&|对比|比|vs\.?|versus|and|or|against|with|compared (?:to|with))"
     r"\s*(?:and\s+)?(?:the\s+)?"
 )
+_ADDED = re.compile(r"\s*(?:和|与|跟|以?及|或|、|/|&|and|or)\s*(?:the\s+)?")
+_AND = re.compile(r"\s*(?:和|与|跟|同|以?及|&|and)\s*(?:the\s+)?")
 _INTERVAL = re.compile(r"[\dz]/\d{4}")  # ISO 8601 parts the ends of an interval by a slash
 # Whoever asks what lies between two days means a range; whoever asks for their difference means two days.
 _BETWEEN = re.compile(r"(?<!difference )(?<!compare )(?<!comparison )(?<!change )(?<!gap )\bbetween ")
@@ -44,10 +47,18 @@ _AFTER = re.compile(
     r"|\s*(?:起|开始)"  # only behind 从: 昨天开始投放 tells when something began
 )
 _LEFT_OUT_BEFORE = re.compile(
-    r"(?:每[年月周季天个逢]?|逐|截[至止]到?|直到|除了?|不含|不包括|不包含|排除|剔除|去掉|别看|不看|不要"
-    r"|\b(?:every|each|until|till|before|after|by|up to|except|except for|excluding|exclude|not|without) (?:the )?)\s*$"
+    r"(?:每[年月周季天个逢]?|逐|截[至止]到?|直到|\b(?:every|each|until|till|before|after|by|up to) (?:the )?)\s*$"
 )
 _LEFT_OUT_AFTER = re.compile(r"\s*(?:[之以][前后]|为止|[前后](?=$|[的,。;!?\s])|\bor (?:before|after|earlier|later)\b)")
+_EXCLUDED_BEFORE = re.compile(
+    r"(?:除[了去开]?|不含|不包括|不包含|不算|不计|[排剔]除|去掉|忽略|非|不在"
+    r"|(?:别|不|不要|不用)(?:看|管|查|要|给我)|不要|(?<!是)不是|并非"
+    r"|(?:\b(?:except|except for|excluding|exclude|not|without|other than|rather than|instead of|apart from|aside from"
+    r"|besides|ignoring|ignore|skip|no)|n't) (?:(?:on|in|from|for|of|during|at) )?(?:the )?)\s*$"
+)
+_EXCLUDED_AFTER = re.compile(
+    r"\s*(?:[之以]外|除外|(?:不算|不计|不要|不看|不含)(?=$|[,。;!?\s])|\b(?:aside|excluded|excepted|not included)\b)"
+)
 _LOOK_BACK = 24  # characters before a phrase in which what governs it can stand
 
 
@@ -73,13 +84,14 @@ def readings(text: str, anchor: Anchor) -> tuple[Reading, ...]:
     phrases = _phrases(text, anchor)
     found: list[tuple[Placed | SameAgo, int, int]] = []
     said: Said | None = None
-    position = 0
+    position, left_out_until = 0, -1
     while position < len(phrases):
         ends = phrases[position : position + (2 if _is_range(text, phrases[position : position + 2]) else 1)]
         position += len(ends)
         start, end, runs_on = _frame(text, ends)
-        if _left_out(text, start, end):
-            said = None
+        added = left_out_until >= 0 and _ADDED.fullmatch(text, left_out_until, start) is not None
+        if added or _left_out(text, start, end):
+            said, left_out_until = None, end
             continue
         if not found or not _LIST.fullmatch(text, found[-1][2], start):
             said = None
@@ -167,11 +179,10 @@ def _is_range(text: str, phrases: Sequence[Phrase]) -> bool:
         return True
     if not _LIST.fullmatch(text, first.end, second.start):
         return False
-    return bool(
-        _INTERVAL.fullmatch(text, first.end - 1, second.start + 4)
-        or _BETWEEN.search(text, max(0, first.start - _LOOK_BACK), first.end)
-        or _IN_BETWEEN.match(text, second.end)
-    )
+    if _INTERVAL.fullmatch(text, first.end - 1, second.start + 4):
+        return True
+    between = _BETWEEN.search(text, max(0, first.start - _LOOK_BACK), first.end) or _IN_BETWEEN.match(text, second.end)
+    return between is not None and _AND.fullmatch(text, first.end, second.start) is not None
 
 
 def _frame(text: str, phrases: Sequence[Phrase]) -> tuple[int, int, bool]:
@@ -188,4 +199,7 @@ def _frame(text: str, phrases: Sequence[Phrase]) -> tuple[int, int, bool]:
 
 
 def _left_out(text: str, start: int, end: int) -> bool:
-    return bool(_LEFT_OUT_BEFORE.search(text, max(0, start - _LOOK_BACK), start) or _LEFT_OUT_AFTER.match(text, end))
+    before = max(0, start - _LOOK_BACK)
+    return any(pattern.search(text, before, start) for pattern in (_LEFT_OUT_BEFORE, _EXCLUDED_BEFORE)) or any(
+        pattern.match(text, end) for pattern in (_LEFT_OUT_AFTER, _EXCLUDED_AFTER)
+    )

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from engine.dataset import WeekStart
 from engine.folding import fold
-from engine.times.parts import Anchor, Days, end_of, start_of
+from engine.times.parts import Anchor, Backwards, Days, end_of, start_of
 from engine.times.reading import Impossible, Reading, readings
 
 # What may stand around a time expression that is a whole value: "in 2025", 11月期间.
@@ -21,11 +21,15 @@ _AROUND = re.compile(r"(?:(?:in|on|for|during|over|the|于|在)\s*)*(?:的|期�
 
 
 class ImpossibleDate(ValueError):
-    """The text names what no calendar or clock has: 2月30日, 25点, a range that ends before it starts."""
+    """The text names what no calendar or clock has: 2月30日, 25点."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.text = text
+
+
+class ReversedRange(ImpossibleDate):
+    """The text names a range that ends before it begins: 11月5日到11月1日."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,16 @@ class Span:
 def spans_in(text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart) -> tuple[Span, ...]:
     """Every time expression of a sentence, in order; no two overlap. Numbers that are no dates are left alone.
 
-    What is said without its year, month or week is the latest that has begun. Raises ImpossibleDate.
+    What is said without its year, month or week is the latest that has begun. Raises ImpossibleDate, or its
+    case ReversedRange.
     """
     anchor = Anchor(now.astimezone(zone), week_start)
     folded, origins = _folded(text)
     try:
         return tuple(_span(reading, text, origins, anchor) for reading in readings(folded, anchor))
     except Impossible as impossible:
-        raise ImpossibleDate(text[origins[impossible.start] : origins[impossible.end - 1] + 1]) from impossible
+        error = ReversedRange if isinstance(impossible.__cause__, Backwards) else ImpossibleDate
+        raise error(text[origins[impossible.start] : origins[impossible.end - 1] + 1]) from impossible
 
 
 def span_of(text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart) -> Span | None:

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.dataset import WeekStart
-from engine.times.spans import ImpossibleDate, Span, span_of, spans_in
+from engine.times.spans import ImpossibleDate, ReversedRange, Span, span_of, spans_in
 
 _CASES = Path(__file__).parent / "cases"
 _LABELLED: list[dict[str, Any]] = [json.loads(line) for line in (_CASES / "timespans.jsonl").read_text().splitlines()]
@@ -72,8 +72,40 @@ def test_a_misleading_sentence_is_read_as_meant(text: str, expected: str) -> Non
     try:
         read = "; ".join(_shown(span) for span in _read(text)) or "-"
     except ImpossibleDate as impossible:
-        read = f"! {impossible.text}"
+        read = f"{'!<' if isinstance(impossible, ReversedRange) else '!'} {impossible.text}"
     assert read == expected
+
+
+_RANGES = {
+    "zh": (
+        *("11月1日到5日", "11月1日至5日", "11月1-5日", "11月1号到5号", "10月1日到11月5日", "上月5日到8日", "1-3月"),
+        *("一季度到三季度", "上周一到上周三", "2026-11-01到2026-11-05", "11/1-11/5", "2026.11.1-11.5", "2024-2025年"),
+        *("昨天9点到11点", "昨天9:00到11:30", "11月1日9点到5日18点", "月初到昨天", "10月底到11月初", "上周", "11月5日"),
+    ),
+    "en": (
+        *("Nov 1 to 5", "Nov 1-5", "from Nov 1 to Nov 5", "between Nov 1 and 5", "1-5 Nov", "Jan-Mar", "Q1-Q3"),
+        *("from the 1st to the 5th", "the 5th to the 8th of last month", "2026-11-01 to 11-05", "11/1-11/5"),
+        *("yesterday from 9am to 11am", "the last week of October", "first 3 days of October", "from 2024 to 2025"),
+    ),
+}
+_BEHIND = {
+    "zh": (
+        *("的消耗", "各渠道消耗", "渠道消耗", "消耗", "每天各渠道消耗", "所有渠道", "点击", "数据", "花费", "，各渠道"),
+        *("期间消耗", "一共花了多少", "哪些渠道", "ROI", "广告消耗", "开播场次", "人均消费", "分渠道消耗"),
+    ),
+    "en": (
+        *(" by day", " by channel", " spend by channel", ", per channel", ": spend", " channel A spend", "?"),
+        *(" top 10 channels", " in total", " for each carrier", " across channels", " delays"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("lang", "text"), [(lang, text) for lang, texts in _RANGES.items() for text in texts])
+def test_what_follows_a_time_expression_does_not_decide_whether_it_is_read(lang: str, text: str) -> None:
+    alone = [_shown(span) for span in _read(text)]
+    assert len(alone) == 1
+    read = {behind: [_shown(span) for span in _read(text + behind)] for behind in _BEHIND[lang]}
+    assert read == dict.fromkeys(_BEHIND[lang], alone)
 
 
 @pytest.mark.parametrize(
