@@ -40,6 +40,9 @@ _SECURITY = TransportSecuritySettings(
 
 _WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 421, 403, 415
 
+LIVE = {"status": "ok"}
+"""What /livez says."""
+
 _STATUS: Mapping[str, int] = {
     "not_permitted": 403,
     "unknown_scene": 404,
@@ -63,7 +66,7 @@ def http_app(app: App) -> Starlette:
         *(Route(f"/v1/{name}", _endpoint(app, name), methods=["POST"]) for name, *_ in TOOLS),
         Route("/v1/query", _endpoint(app, "query"), methods=["POST"]),
         Route("/openapi.json", lambda _: JSONResponse(openapi()), methods=["GET"]),
-        Route("/livez", lambda _: JSONResponse({"status": "ok"}), methods=["GET"]),
+        Route("/livez", lambda _: JSONResponse(LIVE), methods=["GET"]),
     ]
     server = mcp_server(app.gateway, lambda _: app.local)
     served = server.streamable_http_app(

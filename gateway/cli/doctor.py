@@ -1,22 +1,37 @@
 """`sanbu doctor`: each thing that can be wrong with an installation, looked at, with what to do about it."""
 
-import os
-import socket
+import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass
+from http.client import HTTPConnection, HTTPException
 from importlib.metadata import version
 
 import anyio
+import anyio.to_thread
 
-from gateway.app import locate, open_backends, open_knowledge
-from gateway.cli.faults import sentence_for
-from gateway.cli.terminal import index_progress, out, print_json, table
+from engine.backends.base import TableInfo
+from engine.dataset import Dataset, Source
+from engine.errors import EngineError
+from gateway.app import Place, locate, open_backends, open_knowledge, resolver_class
+from gateway.cli.faults import Failure, sentence_for
+from gateway.cli.serve import bound
+from gateway.cli.terminal import counted, index_progress, out, print_json, table
+from gateway.http import LIVE
 from gateway.log import configure_logging
 from gateway.settings import Settings
 from scene_kb.catalog import load_catalog
+from scene_kb.models import Catalog
 from sessions.stores.base import open_store
 
-Finding = tuple[str, bool, str]
+_PROBE_S, _PROBE_BYTES = 2, 1000
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: str
+    ok: bool
+    says: str
 
 
 def run_doctor(settings: Settings, *, as_json: bool) -> None:
@@ -24,45 +39,55 @@ def run_doctor(settings: Settings, *, as_json: bool) -> None:
     configure_logging("ERROR")
     findings = anyio.run(_look, settings)
     if as_json:
-        print_json([{"check": what, "ok": ok, "says": says} for what, ok, says in findings])
+        print_json([asdict(it) for it in findings])
     else:
-        out.print(
-            table(None, ("check", "", "says"), [(what, "ok" if ok else "✗", says) for what, ok, says in findings])
-        )
-    if not all(ok for _, ok, _ in findings):
+        rows = [(it.check, "ok" if it.ok else "✗", it.says) for it in findings]
+        out.print(table(None, ("check", "", "says"), rows, whole=(0,)))
+    if not all(it.ok for it in findings):
         raise SystemExit(1)
 
 
 async def _look(settings: Settings) -> list[Finding]:
-    checks: list[tuple[str, Callable[[Settings], Awaitable[str]]]] = [
-        ("versions", _versions),
-        ("state folder", _state),
-        ("session store", _store),
-        ("catalog", _catalog),
-        ("index and embedder", _index),
-        ("sources", _sources),
-        ("port", _port),
+    """What needs the catalog is looked at only where there is one, so that its faults are told once."""
+    findings = [
+        await _found("versions", _versions),
+        await _found("state folder", lambda: _state(settings)),
+        await _found("session store", lambda: _store(settings)),
+        await _found("port", lambda: _port(settings)),
+        await _found("resolver", lambda: _resolver(settings)),
     ]
-    return [await _found(what, check, settings) for what, check in checks]
-
-
-async def _found(what: str, check: Callable[[Settings], Awaitable[str]], settings: Settings) -> Finding:
     try:
-        return what, True, await check(settings)
-    except Exception as error:  # a doctor reports what hurts, whatever it is
-        return what, False, sentence_for(error) or f"{type(error).__name__}: {error}"
+        place = locate(settings)
+        catalog = load_catalog(place.folder)
+    except Exception as error:
+        return [*findings, _hurt("catalog", error)]
+    return [
+        *findings,
+        Finding("catalog", True, _size(catalog)),
+        await _found("index and embedder", lambda: _index(settings, place, catalog)),
+        await _found("sources", lambda: _sources(place, catalog)),
+    ]
 
 
-async def _versions(_: Settings) -> str:
+async def _found(check: str, look: Callable[[], Awaitable[str]]) -> Finding:
+    try:
+        return Finding(check, True, await look())
+    except Exception as error:
+        return _hurt(check, error)
+
+
+def _hurt(check: str, error: Exception) -> Finding:
+    """A doctor reports what hurts, whatever it is."""
+    return Finding(check, False, sentence_for(error) or f"{type(error).__name__}: {error}")
+
+
+async def _versions() -> str:
     names = ("sanbu", "mcp", "duckdb", "lancedb", "sqlglot")
     return f"Python {sys.version.split()[0]}, " + ", ".join(f"{name} {version(name)}" for name in names)
 
 
 async def _state(settings: Settings) -> str:
-    settings.state_dir.mkdir(parents=True, exist_ok=True)
-    if not os.access(settings.state_dir, os.W_OK):
-        raise PermissionError(f"{settings.state_dir} cannot be written; set SANBU_STATE_DIR")
-    return str(settings.state_dir)
+    return str(settings.state_file("signing.key").parent)
 
 
 async def _store(settings: Settings) -> str:
@@ -72,32 +97,71 @@ async def _store(settings: Settings) -> str:
     return settings.session_url()
 
 
-async def _catalog(settings: Settings) -> str:
-    catalog = load_catalog(locate(settings).folder)
-    return f"{catalog.name}: {len(catalog.scenes)} scenes over {len(catalog.datasets)} datasets"
-
-
-async def _index(settings: Settings) -> str:
-    place = locate(settings)
-    with index_progress() as progress:
-        index, embedder = open_knowledge(load_catalog(place.folder), place.folder, settings, progress=progress)
-    return f"{len(index.rows)} texts by {embedder.name}"
-
-
-async def _sources(settings: Settings) -> str:
-    place = locate(settings)
-    catalog = load_catalog(place.folder)
-    backends = open_backends(catalog.datasets, place.data)
+async def _port(settings: Settings) -> str:
     try:
-        versions = [await backends[it.url].version(it.table) for ds in catalog.datasets.values() for it in ds.sources]
+        bound(settings.host, settings.port).close()
+    except Failure:
+        if await anyio.to_thread.run_sync(_a_gateway_answers, settings):
+            return f"a gateway is serving at {settings.port}"
+        raise
+    return f"{settings.port} is free"
+
+
+def _a_gateway_answers(settings: Settings) -> bool:
+    connection = HTTPConnection(settings.host, settings.port, timeout=_PROBE_S)
+    try:
+        connection.request("GET", "/livez")
+        return bool(json.loads(connection.getresponse().read(_PROBE_BYTES)) == LIVE)
+    except (OSError, HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()
+
+
+async def _resolver(settings: Settings) -> str:
+    resolver_class(settings)
+    return settings.resolver
+
+
+def _size(catalog: Catalog) -> str:
+    scenes, datasets = counted(len(catalog.scenes), "scene"), counted(len(catalog.datasets), "dataset")
+    return f"{catalog.name}: {scenes} over {datasets}"
+
+
+async def _index(settings: Settings, place: Place, catalog: Catalog) -> str:
+    with index_progress() as progress:
+        index, embedder = open_knowledge(catalog, place.folder, settings, progress=progress)
+    return f"{counted(len(index.rows), 'text')} by {embedder.name}"
+
+
+async def _sources(place: Place, catalog: Catalog) -> str:
+    """Every source is opened and asked what it holds. Raises Failure with all that is not as the catalog says."""
+    backends = open_backends(catalog.datasets, place.data)
+    faults: list[str] = []
+    try:
+        for url, backend in backends.items():
+            try:
+                tables = await backend.inspect()
+            except EngineError as error:
+                faults.append(sentence_for(error) or str(error))
+                continue
+            for dataset in catalog.datasets.values():
+                faults += [_missing(dataset, it, tables) for it in dataset.sources if it.url == url]
     finally:
         for backend in backends.values():
             await backend.close()
-    return f"{len(versions)} readable"
+    if any(faults):
+        raise Failure("\n".join(filter(None, faults)))
+    return f"{counted(sum(len(it.sources) for it in catalog.datasets.values()), 'source')} readable"
 
 
-async def _port(settings: Settings) -> str:
-    with socket.socket() as probe:
-        if probe.connect_ex((settings.host, settings.port)) == 0:
-            return f"{settings.port} is in use; serve --http needs another --port"
-    return f"{settings.port} is free"
+def _missing(dataset: Dataset, source: Source, tables: Sequence[TableInfo]) -> str:
+    """Which table or columns of the dataset its source lacks; empty for none."""
+    table = next((it for it in tables if source.table in (None, it.name)), None)
+    if table is None:
+        return f"{dataset.api_no}: its source has no table '{source.table}'; correct apis/*.yaml, or bring it back"
+    held = {column.name.casefold() for column in table.columns}
+    lacking = [it.source_column for it in dataset.fields if it.stored and it.source_column.casefold() not in held]
+    if not lacking:
+        return ""
+    return f"{dataset.api_no}: its source has no column {', '.join(lacking)}; correct apis/*.yaml, or bring them back"

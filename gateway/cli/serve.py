@@ -43,7 +43,7 @@ async def _serve_stdio(settings: Settings) -> None:
 
 
 async def _serve_http(settings: Settings) -> None:
-    listening = _bound(settings.host, settings.port)
+    listening = bound(settings.host, settings.port)
     with index_progress() as progress:
         async with open_app(settings, progress=progress) as app, anyio.create_task_group() as beside:
             beside.start_soon(app.keep_traces_short)
@@ -59,7 +59,7 @@ async def _serve_http(settings: Settings) -> None:
             beside.cancel_scope.cancel()
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     """Raises Failure where the port is taken or the address is not this machine's."""
     try:
         return socket.create_server((host, port), reuse_port=False)
