@@ -17,7 +17,7 @@ app = typer.Typer(
     help="Sanbu (三步): three tools between an agent and business data. Every answer says whether it is complete.",
 )
 kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check, build and measure it.")
-trace = typer.Typer(no_args_is_help=True, help="What happened in a session.")
+trace = typer.Typer(no_args_is_help=True, help="What happened in a session, and which there are.")
 app.add_typer(kb, name="kb")
 app.add_typer(trace, name="trace")
 
@@ -167,9 +167,22 @@ def kb_eval(
     run_eval(settings_from(catalog=catalog), catalog, scenes, questions, explain=explain, as_json=as_json)
 
 
+@trace.command("list")
+def trace_list(
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many.")] = 20, as_json: Json = False
+) -> None:
+    """The sessions that were used last, with what each asked first."""
+    from gateway.cli.trace import run_list
+
+    run_list(settings_from(), limit=limit, as_json=as_json)
+
+
 @trace.command("show")
 def trace_show(
-    session: Annotated[str, typer.Argument(help="A session id, or the traceId of an answer.")], as_json: Json = False
+    session: Annotated[
+        str, typer.Argument(help="A session id, or the traceId of an error or a no_match; its beginning is enough.")
+    ],
+    as_json: Json = False,
 ) -> None:
     """The turns of a session: what was asked, what was understood, what ran, what came back."""
     from gateway.cli.trace import run_show

@@ -21,6 +21,16 @@ class StoreUnavailable(Exception):
     detail: str
 
 
+@dataclass(frozen=True)
+class SessionSummary:
+    """A session as it stands in a list; a question without a match, which opens none, stands there by its trace."""
+
+    session_id: str
+    first: Turn
+    last_at: datetime
+    turns: int
+
+
 class SessionStore(Protocol):
     """An append-only log of turns. Safe for concurrent calls; nothing is ever changed in place."""
 
@@ -35,8 +45,11 @@ class SessionStore(Protocol):
         """The session's turns in order; empty for an unknown one. Raises StoreUnavailable."""
         ...
 
-    async def traced(self, trace_id: str) -> tuple[Turn, ...]:
-        """The turns of one trace, in order; empty for an unknown one. Raises StoreUnavailable."""
+    async def sessions(self, *, prefix: str = "", limit: int) -> tuple[SessionSummary, ...]:
+        """The sessions whose id, or the id of one of whose traces, begins with `prefix`; the last used first.
+
+        Raises StoreUnavailable.
+        """
         ...
 
     async def forget(self, before: datetime) -> int:

@@ -5,14 +5,14 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 import anyio.to_thread
 
 from sessions.models import SpanRecord, Turn
-from sessions.stores.base import SessionStore, StoreUnavailable
+from sessions.stores.base import SessionStore, SessionSummary, StoreUnavailable
 
 T = TypeVar("T")
 
@@ -23,6 +23,16 @@ CREATE TABLE IF NOT EXISTS turns (
 CREATE INDEX IF NOT EXISTS by_session ON turns (session_id, number);
 CREATE INDEX IF NOT EXISTS by_trace ON turns (trace_id, number);
 CREATE INDEX IF NOT EXISTS by_time ON turns (at);
+"""
+
+_LAST_CHARACTER = "\U0010ffff"
+_SUMMARIES = """
+WITH found AS (
+    SELECT session_id, min(number) AS first, max(number) AS last, max(at) AS last_at, count(*) AS turns FROM turns
+    WHERE session_id BETWEEN :from AND :to
+        OR session_id IN (SELECT session_id FROM turns WHERE trace_id BETWEEN :from AND :to)
+    GROUP BY session_id ORDER BY last DESC LIMIT :limit)
+SELECT found.session_id, first, body, last_at, turns FROM found JOIN turns ON number = first ORDER BY last DESC
 """
 
 
@@ -48,15 +58,17 @@ class SQLiteSessions:
         return dataclasses.replace(turn, number=number)
 
     async def turns(self, session_id: str) -> tuple[Turn, ...]:
-        return await self._where("session_id = ?", session_id)
-
-    async def traced(self, trace_id: str) -> tuple[Turn, ...]:
-        return await self._where("trace_id = ?", trace_id)
-
-    async def _where(self, condition: str, value: str) -> tuple[Turn, ...]:
-        sql = f"SELECT number, body FROM turns WHERE {condition} ORDER BY number"
-        found = await self._in_thread(lambda connection: connection.execute(sql, (value,)).fetchall())
+        sql = "SELECT number, body FROM turns WHERE session_id = ? ORDER BY number"
+        found = await self._in_thread(lambda connection: connection.execute(sql, (session_id,)).fetchall())
         return tuple(_read(number, body) for number, body in found)
+
+    async def sessions(self, *, prefix: str = "", limit: int) -> tuple[SessionSummary, ...]:
+        values = {"from": prefix, "to": prefix + _LAST_CHARACTER, "limit": limit}
+        found = await self._in_thread(lambda connection: connection.execute(_SUMMARIES, values).fetchall())
+        return tuple(
+            SessionSummary(session_id, _read(number, body), datetime.fromtimestamp(last_at, UTC), turns)
+            for session_id, number, body, last_at, turns in found
+        )
 
     async def forget(self, before: datetime) -> int:
         sql = (

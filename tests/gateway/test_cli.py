@@ -75,16 +75,6 @@ def test_explain_shows_the_plan_and_runs_nothing(settings: Settings) -> None:
     assert "'A'" not in plan["sql"]
 
 
-def test_a_session_can_be_looked_at_afterwards(settings: Settings) -> None:
-    asked = json.loads(sanbu(settings, "ask", "昨天各渠道的销售额", "--json").stdout)
-    session = asked["intentRecognition"]["sessionId"]
-    turns = json.loads(sanbu(settings, "trace", "show", session, "--json").stdout)
-    assert [turn["step"] for turn in turns] == ["intentRecognition", "fieldSelection", "apiCall"]
-    shown = sanbu(settings, "trace", "show", session)
-    assert "engine.plan" in shown.stdout
-    fails_with(sanbu(settings, "trace", "show", "nonsense"), "nonsense")
-
-
 def test_a_file_that_nobody_here_made_becomes_a_catalog(settings: Settings, tmp_path: Path) -> None:
     data = tmp_path / "rides.parquet"
     duckdb.sql(

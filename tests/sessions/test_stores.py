@@ -56,10 +56,26 @@ async def test_sessions_do_not_see_each_other(store: SessionStore) -> None:
     assert await store.turns("s3") == ()
 
 
-async def test_a_trace_is_found_by_its_id(store: SessionStore) -> None:
-    await store.append(turn("s1", trace="t1"))
-    await store.append(turn("s1", trace="t2"))
-    assert [it.trace_id for it in await store.traced("t2")] == ["t2"]
+async def test_sessions_are_listed_by_their_last_use(store: SessionStore) -> None:
+    later = NOW + timedelta(minutes=1)
+    first = await store.append(turn("s1"))
+    await store.append(turn("s2"))
+    await store.append(turn("s1", at=later))
+    listed = await store.sessions(limit=10)
+    assert [(it.session_id, it.turns) for it in listed] == [("s1", 2), ("s2", 1)]
+    assert (listed[0].first, listed[0].last_at) == (first, later)
+    assert [it.session_id for it in await store.sessions(limit=1)] == ["s1"]
+
+
+async def test_a_session_is_found_by_how_its_id_or_one_of_its_traces_begins(store: SessionStore) -> None:
+    await store.append(turn("4f9a", trace="b001"))
+    await store.append(turn("4f9a", trace="b002"))
+    await store.append(turn("4f77", trace="c001"))
+    for prefix, sessions in {
+        "4f9": {"4f9a"}, "4f9a": {"4f9a"}, "b002": {"4f9a"}, "c": {"4f77"}, "4f": {"4f9a", "4f77"},
+        "4f9ab": set(), "9a": set(), "%": set(), "": {"4f9a", "4f77"},
+    }.items():  # fmt: skip
+        assert {it.session_id for it in await store.sessions(prefix=prefix, limit=10)} == sessions, prefix
 
 
 async def test_parallel_turns_are_all_kept(store: SessionStore) -> None:
