@@ -47,6 +47,7 @@ Fault = Literal[
     "notADate",
     "impossibleDate",
     "notANumber",
+    "notWhole",
     "notABoolean",
     "notText",
     "badOperator",
@@ -62,6 +63,9 @@ Fault = Literal[
     "ambiguous",
     "unsortable",
     "needsGroups",
+    "needsTwoGroups",
+    "measureInOr",
+    "openRange",
 ]
 
 

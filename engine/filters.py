@@ -100,7 +100,7 @@ class FilterReader:
         for name, column in self._by_label(branch, self._plain_column):
             field = column.field
             if field is None or self._is_held_against_groups(column) or not field.stored:
-                raise InvalidParameter(f"filters.or.{name}", branch[name], "needsGroups")
+                raise InvalidParameter(f"filters.or.{name}", branch[name], "measureInOr")
             if field.name == self.time_column:
                 raise InvalidParameter(f"filters.or.{name}", branch[name], "timeNotPlain")
             for operator, value in _operators(name, branch[name]):

@@ -50,12 +50,18 @@ class Names:
         wanted = fold(name)
         hits = [seen for seen in self.visible if wanted in map(fold, self.dataset.by_name[seen].names())]
         if len(hits) != 1:
-            by_name = {seen: self.dataset.by_name[seen].names() for seen in hits or self.visible}
+            by_name = {seen: self.dataset.by_name[seen].names() for seen in hits or self._usable(argument)}
             raise UnknownField(name, nearest(name, by_name), argument)
         note = Note("VALUE_NORMALISED", argument, received=name, used=hits[0])
         if note not in self.notes:
             self.notes.append(note)
         return self.dataset.by_name[hits[0]]
+
+    def _usable(self, argument: str) -> tuple[str, ...]:
+        """The visible fields that the argument could name."""
+        if argument != "groupBy":
+            return self.visible
+        return tuple(name for name in self.visible if self.dataset.by_name[name].role == "dimension")
 
     def column(self, text: str, argument: str) -> Column:
         """`cost`, `cost:avg`, `date:week` or `row_count`. Raises UnknownField or InvalidParameter."""

@@ -128,7 +128,9 @@ def _number(field: Field, item: object) -> Scalar:
     if number is None:
         raise _fault(field, item, "notANumber")
     low, high = _bounds(field.type)
-    if not low <= number <= high or ("int" in field.type and number != int(number)):
+    if "int" in field.type and number != int(number):
+        raise _fault(field, item, "notWhole")
+    if not low <= number <= high:
         raise _fault(field, item, "notANumber", field.type)
     if "int" in field.type:
         return int(number)

@@ -113,7 +113,7 @@ def _check_limits(query: DataQuery, grouped: bool, columns: tuple[Column, ...]) 
         if limit is not None and limit < 1:
             raise InvalidParameter(argument, limit, "badShape", (">= 1",))
     if query.limit_per_group is not None and not (grouped and sum(column.groups for column in columns) >= 2):
-        raise InvalidParameter("limitPerGroup", query.limit_per_group, "needsGroups")
+        raise InvalidParameter("limitPerGroup", query.limit_per_group, "needsTwoGroups")
 
 
 def _check_comparable(columns: Iterable[Column], filters: FilterReader) -> None:
@@ -127,7 +127,7 @@ def _check_comparable(columns: Iterable[Column], filters: FilterReader) -> None:
     if filters.span is None:
         raise MissingParameter((time,))
     if filters.span.start is None or filters.span.end is None:
-        raise InvalidParameter(f"filters.{time}", filters.spoken.get(time), "badShape", ("[from, to]",))
+        raise InvalidParameter(f"filters.{time}", filters.spoken.get(time), "openRange")
 
 
 def _check_days(span: TimeSpan | None, max_days: int, dataset: Dataset) -> None:
@@ -135,7 +135,7 @@ def _check_days(span: TimeSpan | None, max_days: int, dataset: Dataset) -> None:
         return
     argument = f"filters.{dataset.time_column}"
     if span.start is None or span.end is None:
-        raise InvalidParameter(argument, None, "badShape", ("[from, to]",))
+        raise InvalidParameter(argument, None, "openRange")
     days = ceil((span.end - span.start) / timedelta(days=1))
     if days > max_days:
         raise LimitExceeded(argument, received=days, limit=max_days)

@@ -12,7 +12,7 @@ from engine import errors as engine
 from engine.dataset import Language
 from engine.encode import wire_value
 from gateway import errors as gateway
-from gateway.messages import say
+from gateway.messages import TEXTS, say
 from sessions.stores.base import StoreUnavailable
 
 Code = Literal[
@@ -86,10 +86,12 @@ def _shortened(received: object) -> object:
 
 def _invalid_parameter(error: engine.InvalidParameter, language: Language) -> Problem:
     expected = ", ".join(error.expected[:_SHOWN])
+    key = f"invalid.{error.fault}.do"
+    bare = f"{key}.bare"
     return Problem(
         "invalid_parameter",
         say(f"invalid.{error.fault}", language),
-        say(f"invalid.{error.fault}.do", language, expected=expected),
+        say(bare if not expected and bare in TEXTS else key, language, expected=expected),
         field=error.argument,
         received=error.received,
         legal=error.expected,
@@ -100,11 +102,12 @@ def _invalid_arguments(error: gateway.InvalidArguments, language: Language) -> P
     expected = ", ".join(error.expected)
     if error.fault == "missing" and error.argument == "sessionId":
         return _step_out_of_order(gateway.StepOutOfOrder("sessionId", "intentRecognition"), language)
-    key = f"argument.{error.fault}" if error.fault in ("missing", "unknown", "type") else "argument.bound"
+    key = f"argument.{error.fault}"
+    what_to_do = f"{key}.do" if f"{key}.do" in TEXTS else "argument.bound.do"
     return Problem(
         "missing_parameter" if error.fault == "missing" else "invalid_parameter",
         say(key, language, expected=expected),
-        say(f"{key}.do", language, expected=expected, field=error.argument),
+        say(what_to_do, language, expected=expected, field=error.argument),
         field=error.argument,
         received=error.received,
         legal=error.expected if error.fault == "unknown" else (),
@@ -115,7 +118,9 @@ def _step_out_of_order(error: gateway.StepOutOfOrder, language: Language) -> Pro
     what_to_do = "step_out_of_order.choose" if error.first == "fieldSelection" else "step_out_of_order.do"
     return Problem(
         "step_out_of_order",
-        say("step_out_of_order", language, step=error.step, first=error.first),
+        say("step_out_of_order.unchosen", language)
+        if error.step == error.first
+        else say("step_out_of_order", language, step=error.step, first=error.first),
         say(what_to_do, language, first=error.first),
         field="sessionId",
     )
@@ -160,7 +165,8 @@ def _not_permitted(error: engine.NotPermitted, language: Language) -> Problem:
 
 def _limit_exceeded(error: engine.LimitExceeded, language: Language) -> Problem:
     facts = {"received": error.received, "limit": error.limit}
-    reason, suggestion = say("limit_exceeded", language, **facts), say("limit_exceeded.do", language, **facts)
+    key = "limit_exceeded.days" if error.argument.startswith("filters.") else "limit_exceeded"
+    reason, suggestion = say(key, language, **facts), say(f"{key}.do", language, **facts)
     return Problem("limit_exceeded", reason, suggestion, error.argument, error.received)
 
 

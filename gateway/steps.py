@@ -23,6 +23,7 @@ from gateway.errors import SessionExpired, SessionNotFound, StepOutOfOrder, Unkn
 from gateway.identity import Caller
 from gateway.present import answers, matches, selections
 from gateway.present.scene import ShownParameter
+from scene_kb import asked as asked_text
 from scene_kb import recognise
 from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_fields
 from scene_kb.models import Catalog, Match, Scene, SceneCard, Suggestion
@@ -373,7 +374,7 @@ def _meaning(query: str, match: Match, told: Mapping[str, object]) -> str:
         return f"{match.candidates[0].ref} {sorted(told.items())}"
     if match.verdict == "ambiguous":
         return " ".join(sorted(it.ref for it in match.candidates[: matches.ALTERNATIVES]))
-    return fold(query)
+    return " ".join(sorted(asked_text.read(query).tokens))
 
 
 _NOT_REPEATED = {"session_id", "cursor", "page_size", "token_budget", "time_budget_ms"}

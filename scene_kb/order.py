@@ -18,6 +18,7 @@ _MOST_EN = r"\b(?:most|highest|largest|longest|biggest|greatest)\b"
 _LEAST_EN = r"\b(?:least|lowest|smallest|shortest|fewest|cheapest)\b"
 _DESCENDING = re.compile(rf"{_MOST}|{_MOST_EN}")
 _ASCENDING = re.compile(rf"{_LEAST}|倒数|{_LEAST_EN}|\bbottom\b")
+_BY = re.compile(r"(?<![a-z])(?:top|rank\w*|sort\w*|order\w*)\b.*\bby\b|按.+(?:排序|排名|排列|倒序|降序)")
 _EITHER = r"最(?:好|差|快|慢)|\b(?:best|worst|busiest|fastest|slowest)\b"
 _SUPERLATIVE = rf"(?:{_MOST}|{_LEAST}|{_MOST_EN}|{_LEAST_EN}|{_EITHER})"
 _LIMITS = tuple(
@@ -43,6 +44,8 @@ def asked_order(query: str) -> AskedOrder:
     text = fold(query)
     most, least = _DESCENDING.search(text), _ASCENDING.search(text)
     descending = None if (most is None) == (least is None) else most is not None
+    if most is None and least is None and _BY.search(text):
+        descending = True
     found = next(filter(None, (pattern.search(text) for pattern in _LIMITS)), None)
     return AskedOrder(descending, _count(found["n"]) if found else None)
 
@@ -50,18 +53,15 @@ def asked_order(query: str) -> AskedOrder:
 def suggestion(scene: Scene, dataset: Dataset, query: str, ranked: Sequence[RankedField]) -> Suggestion:
     """The scene's own order, or one by the metric that the task asks for; cut as the task says, or as the scene does.
 
-    A superlative speaks of the best ranked metric (the longest delays). Without one the scene's own metric stays where
-    the task means it at all: TOP10 of anomalies is by the change, not by what changed.
+    A superlative, or a top by something, speaks of the best ranked metric: the longest delays. A bare TOP10 leaves it
+    to the scene: that of anomalies is by the change.
     """
     asked = asked_order(query)
     limit = asked.limit or scene.suggested.limit
-    own = scene.suggested.order_by
     meant = _meant(scene, dataset, ranked)
-    leading = own[0].removeprefix("-").partition(":")[0] if own else ""
-    by_metric = leading in dataset.by_name and dataset.by_name[leading].role == "metric"
-    if not meant or (asked.descending is None and (leading in meant or not (by_metric or asked.limit))):
-        return Suggestion(order_by=own, limit=limit)
-    return Suggestion(order_by=(meant[0] if asked.descending is False else f"-{meant[0]}",), limit=limit)
+    if asked.descending is None or not meant:
+        return Suggestion(order_by=scene.suggested.order_by, limit=limit)
+    return Suggestion(order_by=(f"-{meant[0]}" if asked.descending else meant[0],), limit=limit)
 
 
 def _meant(scene: Scene, dataset: Dataset, ranked: Sequence[RankedField]) -> Sequence[str]:

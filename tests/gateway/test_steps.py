@@ -1,12 +1,15 @@
 """The three steps as a caller of any face sees them: what is said, what is refused, and what a session carries."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from gateway.app import App
 from gateway.identity import Caller
+from gateway.turns import Gateway
 from tests.gateway.harness import caller
 
 pytestmark = pytest.mark.anyio
@@ -94,7 +97,7 @@ async def test_a_hidden_scene_is_as_good_as_absent(app: App) -> None:
     assert "BUYER_CONTACTS" not in json.dumps(absent["legalValues"])
     found = await take(app, "intentRecognition", query="买家手机号回访")
     assert "BUYER_CONTACTS" not in json.dumps(found, ensure_ascii=False)
-    assert found["completeness"]["scope"]["scenes"] == 4
+    assert found["completeness"]["scope"]["scenes"] == 5
 
 
 async def test_hidden_scenes_are_said_where_the_policy_says_so(app: App) -> None:
@@ -102,6 +105,37 @@ async def test_hidden_scenes_are_said_where_the_policy_says_so(app: App) -> None
     assert [reason["code"] for reason in told["completeness"]["reasons"]] == ["VISIBILITY_RESTRICTED"]
     silent = await take(app, "intentRecognition", caller("clerk"), query="昨天的退款")
     assert silent["completeness"]["complete"]
+
+
+async def test_a_question_asked_again_is_noticed_whatever_came_of_it(app: App) -> None:
+    sid = await session(app)
+    for query in ("销售额", "帮我写一首诗"):
+        first = await take(app, "intentRecognition", query=query, sessionId=sid)
+        again = await take(app, "intentRecognition", query=f"{query}。", sessionId=sid)
+        assert first["status"] == again["status"] != "matched"
+        assert [it["code"] for it in first["warnings"]] == []
+        assert [it["code"] for it in again["warnings"]] == ["REPEATED_QUESTION"]
+
+
+@pytest.mark.parametrize(
+    ("query", "order", "limit"),
+    [
+        ("上周册数最少的三本书", ["copies"], 3),
+        ("which 5 books had the highest sales amount last week", ["-amount"], 5),
+        ("top 4 books last week", ["-copies"], 4),
+        ("上周卖得最好的书", ["-copies"], 10),
+    ],
+)
+async def test_rows_are_ordered_and_cut_as_the_task_says(app: App, query: str, order: list[str], limit: int) -> None:
+    """What is called the top 3 must be: by the metric that is asked for, else by the scene's own."""
+    found = await take(app, "intentRecognition", query=query, sceneId="BESTSELLERS")
+    assert found["suggested"] == {"orderBy": order, "limit": limit}
+
+
+@pytest.mark.parametrize("query", ["\ud800", "昨天\udfff的销售额", "销售额" * 3000])
+async def test_no_text_breaks_a_step(app: App, query: str) -> None:
+    found = await take(app, "intentRecognition", query=query)
+    assert json.dumps(found, ensure_ascii=False).encode()
 
 
 # fieldSelection -----------------------------------------------------------------------------------------------------
@@ -130,6 +164,14 @@ async def test_an_alternative_is_chosen_by_its_id(app: App) -> None:
     assert selected["sceneId"] == "REFUNDS"
     answer = await take(app, "apiCall", sessionId=sid)
     assert answer["completeness"]["scope"]["scene"] == "REFUNDS@1"
+
+
+async def test_a_task_that_counts_is_offered_the_number_of_rows(app: App) -> None:
+    sid = await session(app, "how many orders per channel yesterday", scene="CHANNEL_ORDERS")
+    selected = await take(app, "fieldSelection", sessionId=sid)
+    assert [it["name"] for it in selected["fields"]][:2] == ["channel", "row_count"]
+    answer = await take(app, "apiCall", sessionId=sid)
+    assert [column["name"] for column in answer["columns"]][:2] == ["channel", "row_count"]
 
 
 # apiCall ------------------------------------------------------------------------------------------------------------
@@ -181,6 +223,61 @@ async def test_an_empty_answer_is_complete_and_says_what_would_be_there(app: App
     assert (answer["status"], answer["rows"]) == ("complete", [])
     assert answer["empty"]["available"] == {"from": "2026-11-01", "to": "2026-11-29"}
     assert answer["empty"]["without"] == {"channel": 0, "day": 2000}
+
+
+async def test_a_total_over_nothing_is_an_empty_answer(app: App) -> None:
+    sid = await session(app)
+    answer = await take(app, "apiCall", sessionId=sid, fields=["amount"], filters={"day": "2020-01-01"}, groupBy=[])
+    assert answer["status"] == "complete"
+    assert answer["empty"]["without"]["day"] > 0
+
+
+async def test_what_a_metric_filter_alone_excludes_is_told_in_groups(app: App) -> None:
+    sid = await session(app)
+    filters = {"day": "昨天", "channel": "A", "amount": {"lt": -1}}
+    answer = await take(app, "apiCall", sessionId=sid, fields=["channel", "amount"], filters=filters)
+    assert answer["empty"]["without"] == {"amount": 1, "channel": 0, "day": 0}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"gt": 1}, {"gte": "0.5"}, {"between": [0, "1.2万"]}, {"in": [1.5, "2"]}, {"ne": "3"}, 7, {"lt": 10**15}],
+)
+async def test_any_filter_on_a_decimal_is_said_back_in_plain_json(app: App, condition: object) -> None:
+    sid = await session(app)
+    answer = await take(app, "apiCall", sessionId=sid, fields=["amount"], filters={"day": "昨天", "amount": condition})
+    said = json.loads(json.dumps(answer))["completeness"]["scope"]["filters"]["amount"]
+    numbers = [said] if isinstance(said, str) else [*said.values()] if isinstance(said, dict) else said
+    flat = [it for number in numbers for it in (number if isinstance(number, list) else [number])]
+    assert all(isinstance(number, str) for number in flat), "exact numbers are text"
+
+
+async def test_a_limit_within_groups_narrows_the_scope(app: App) -> None:
+    sid = await session(app)
+    asked: dict[str, Any] = {
+        "fields": ["amount"],
+        "groupBy": ["channel", "book"],
+        "limitPerGroup": 1,
+        "orderBy": ["-amount"],
+    }
+    answer = await take(app, "apiCall", sessionId=sid, filters={"day": "昨天"}, **asked)
+    assert answer["completeness"]["scope"]["limitPerGroup"] == 1
+    assert "-amount" in answer["completeness"]["statement"]
+
+
+async def test_a_long_list_of_values_is_not_said_back_in_full(app: App) -> None:
+    sid = await session(app, "昨天的订单明细", scene="ORDER_DETAIL")
+    ids = [str(number) for number in range(5000)]
+    answer = await take(app, "apiCall", sessionId=sid, fields=["order_id"], filters={"day": "昨天", "order_id": ids})
+    assert len(json.dumps(answer)) < 20_000
+
+
+async def test_an_expired_session_stays_expired(app: App) -> None:
+    sid = await session(app)
+    later = replace(app.gateway.steps, wall=lambda: datetime.now(UTC) + timedelta(minutes=6))
+    for _ in range(2):
+        answered = await Gateway(later).answer("apiCall", {"sessionId": sid}, app.local)
+        assert answered.said["error"] == "session_expired"
 
 
 async def test_a_default_that_was_not_asked_for_is_said(app: App) -> None:

@@ -40,6 +40,8 @@ def test_a_number_beside_a_rank_is_a_limit_unless_it_counts_time(query: str, lim
         ("消耗最少的广告", False),
         ("倒数5名", False),
         ("fewest cancellations", False),
+        ("top 5 routes by average arrival delay", True),
+        ("按点击率排名的广告", True),
         ("表现最差的广告", None),
         ("best carriers", None),
         ("highest and lowest fares", None),
