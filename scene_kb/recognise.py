@@ -4,15 +4,17 @@ Only what stands in the words is recognised; nothing is guessed from what is usu
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.dataset import Field, LegalValue
 from engine.errors import InvalidParameter
 from engine.folding import fold
 from engine.query import Clock
 from engine.timefilter import spoken_span
-from engine.times.spans import ImpossibleDate, Span, spans_in
-from scene_kb import asked
+from engine.times.spans import ImpossibleDate, ReversedRange, Span, spans_in
+from scene_kb.asked import LONGEST
+from scene_kb.named import named, text_of
+from scene_kb.unknown import unknown_codes
 
 _LIMIT = re.compile(
     r"(?:top|前|排名前|最(?:高|低|多|少|大|小|好|差)的?|first)\s*(?P<after>\d{1,4})(?!\s*(?:天|日|周|月|年|小时|days?|weeks?|months?|hours?|%))"
@@ -23,8 +25,9 @@ _LIMIT = re.compile(
 _COMPARED = re.compile(r"(?:比|较|相比|同比|环比|than|compared (?:with|to))\s*$", re.IGNORECASE)
 _YEAR = re.compile(r"(?:^|[^a-z])(?:year|yr)$|年(?:份|度)?$")
 _FOUR_DIGITS = re.compile(r"(?<![\w.])((?:1[89]|20)\d\d)(?![\w.]|-\d)")
-_ASCII = re.compile(r"[\x00-\x7f]+")
-_SHORT = 2  # an ASCII value as short as this means something only beside its field's name, or written exactly
+
+MOST = 50
+"""Values that an exclusion may leave to be filtered by."""
 
 
 def times(query: str, field: Field, clock: Clock) -> list[dict[str, str]]:
@@ -35,6 +38,15 @@ def times(query: str, field: Field, clock: Clock) -> list[dict[str, str]]:
     """
     unique = {(span.start, span.end): span for span in _spans(query, clock)}
     return [spoken_span(field, span) for span in unique.values()]
+
+
+def ambiguous_times(query: str, field: Field, clock: Clock) -> list[tuple[str, dict[str, str]]]:
+    """(the words, the span that `times` takes them for) of each expression that people mean several things by: 05/06.
+
+    In order, each span once. Raises InvalidParameter as `times` does.
+    """
+    unique = {(span.start, span.end): span for span in _spans(query, clock)}
+    return [(span.text, spoken_span(field, span)) for span in unique.values() if span.ambiguous]
 
 
 def years(query: str, clock: Clock) -> list[int]:
@@ -48,22 +60,35 @@ def years(query: str, clock: Clock) -> list[int]:
 
 
 def values(query: str, field: Field, legal: Sequence[LegalValue]) -> list[str | int | bool]:
-    """The legal values that the query names, in the order of the legal values. What it excludes is not among them.
+    """The legal values that the query asks for, in their order: those that it names, or all but those it excludes.
 
-    The longest name at a place wins: 渠道AB does not also mention 渠道A. A name that values share means all of them.
+    An excluded value is never among them. Nothing where more than MOST would be left, for no filter is that long.
     """
-    text, written = asked.read(query).text, query
-    mentions: list[tuple[int, int, LegalValue]] = []
-    for value in legal:
-        for name in value.names():
-            mentions.extend((start, end, value) for start, end in _mentions(name, text, written, field))
-    kept: dict[str, LegalValue] = {}
-    taken: list[tuple[int, int]] = []
-    for start, end, value in sorted(mentions, key=lambda it: (it[0] - it[1], it[0])):
-        if all(end <= left or start >= right or (start, end) == (left, right) for left, right in taken):
-            taken.append((start, end))
-            kept[str(value.value)] = value
-    return [value.value for value in legal if str(value.value) in kept]
+    found = named(text_of(query), field, legal)
+    if found.wanted or not found.excluded:
+        return [value.value for value in found.wanted]
+    rest = [value.value for value in legal if value not in found.excluded]
+    return rest if len(rest) <= MOST else []
+
+
+def excluded(query: str, field: Field, legal: Sequence[LegalValue]) -> list[str | int | bool]:
+    """The legal values that the query excludes, in their order. Where it names none, `values` are all the others."""
+    return [value.value for value in named(text_of(query), field, legal).excluded]
+
+
+def unknown_values(
+    query: str, fields: Mapping[str, Field], legal: Mapping[str, Sequence[LegalValue]]
+) -> dict[str, list[str]]:
+    """Per field that the query gives one, the short codes beside its name that are no legal value of it: 渠道F.
+
+    In the order of the fields; a field without one is left out. A code that is a legal value of another field under the
+    same name is known.
+    """
+    text = text_of(query)
+    found = {name: unknown_codes(text, field, legal[name]) for name, field in fields.items()}
+    known = {fold(name) for values in legal.values() for value in values for name in value.names()}
+    kept = {name: [code for code in codes if fold(code) not in known] for name, codes in found.items()}
+    return {name: codes for name, codes in kept.items() if codes}
 
 
 def limit(query: str) -> int | None:
@@ -74,31 +99,12 @@ def limit(query: str) -> int | None:
 
 def _spans(query: str, clock: Clock) -> list[Span]:
     try:
-        read = spans_in(query, now=clock.now, zone=clock.zone, week_start=clock.week_start)
+        read = spans_in(query[:LONGEST], now=clock.now, zone=clock.zone, week_start=clock.week_start)
+    except ReversedRange as error:
+        raise InvalidParameter("query", error.text, "rangeReversed") from error
     except ImpossibleDate as error:
         raise InvalidParameter("query", error.text, "impossibleDate") from error
     return [span for span in read if not _COMPARED.search(query[: span.at])]
-
-
-def _mentions(name: str, text: str, written: str, field: Field) -> Iterable[tuple[int, int]]:
-    """(start, end) of each place in the folded text where the name stands."""
-    wanted = fold(name)
-    if not wanted:
-        return ()
-    if not _ASCII.fullmatch(wanted):
-        return [found.span() for found in re.finditer(re.escape(wanted), text)]
-    bounded = rf"(?<![a-z0-9_]){re.escape(wanted)}(?![a-z0-9_])"
-    if len(wanted) > _SHORT or (len(wanted) == _SHORT and _stands_exactly(name, written)):
-        return [found.span() for found in re.finditer(bounded, text)]
-    beside = "|".join(re.escape(fold(label)) for label in field.names())
-    return [
-        found.span()
-        for found in re.finditer(rf"(?:{beside})\s*(?:为|是|=|:|：)?\s*{re.escape(wanted)}(?![a-z0-9_])", text)
-    ]
-
-
-def _stands_exactly(name: str, written: str) -> bool:
-    return name.isupper() and re.search(rf"(?<![A-Za-z0-9_]){re.escape(name)}(?![A-Za-z0-9_])", written) is not None
 
 
 def recognised(
