@@ -1,5 +1,6 @@
 """Names in a query bound to visible fields. Hidden and absent are one error."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from typing import get_args
@@ -56,6 +57,10 @@ class Names:
         if note not in self.notes:
             self.notes.append(note)
         return self.dataset.by_name[hits[0]]
+
+    def listed(self, texts: Iterable[str], argument: str) -> tuple[str, ...]:
+        """The fields' own names, `row_count` among them. Raises UnknownField."""
+        return tuple(text if text == ROW_COUNT else self.field(text, argument).name for text in texts)
 
     def _usable(self, argument: str) -> tuple[str, ...]:
         """The visible fields that the argument could name."""

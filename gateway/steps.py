@@ -4,7 +4,7 @@ Each step takes its arguments and a caller and returns a Reply: what is said, an
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,9 +13,9 @@ import anyio.to_thread
 from opentelemetry import trace
 
 from engine.dataset import Dataset, Field, Language, language_of
-from engine.errors import CursorInvalid, MissingParameter, UnknownField
+from engine.errors import CursorInvalid, MissingParameter
 from engine.folding import fold, nearest
-from engine.names import legal_values
+from engine.names import Names, legal_values
 from engine.pipeline import Engine, Request
 from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
 from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments
@@ -166,10 +166,10 @@ class Steps:
 
         Raises UnknownField for a name in include or exclude that is hidden or absent.
         """
-        include, exclude = asked.include or (), asked.exclude or ()
-        permitted = permitted_fields(scene, self.catalog, self._grant(scene, caller))
-        self._refuse_unknown(scene, permitted, include=include, exclude=exclude)
-        card, dataset = self.cards[scene.ref], self.catalog.dataset_of(scene)
+        card, dataset, grant = self.cards[scene.ref], self.catalog.dataset_of(scene), self._grant(scene, caller)
+        permitted = permitted_fields(scene, self.catalog, grant)
+        names = Names(dataset, tuple(permitted), grant)
+        include, exclude = names.listed(asked.include or (), "include"), names.listed(asked.exclude or (), "exclude")
         groups = {*scene.grain_fields, *asked_groups(card, task), *include}
         offered = frozenset(name for name in permitted if name in include or _computable(dataset.by_name[name], groups))
         # A pinned version may not be the one that is found; its own statistics count all the same.
@@ -183,15 +183,6 @@ class Steps:
             span.set_attributes(selections.selection_facts(selected, ranked))
             left_out = len(permitted) - len(set(selected.names).intersection(permitted))
             return replace(selected, not_relevant=left_out), suggestion(scene, dataset, task, ranked)
-
-    def _refuse_unknown(self, scene: Scene, permitted: Sequence[str], **arguments: Sequence[str]) -> None:
-        by_name = self.catalog.dataset_of(scene).by_name
-        for argument, names in arguments.items():
-            for name in names:
-                if name not in permitted:
-                    raise UnknownField(
-                        name, nearest(name, {known: by_name[known].names() for known in permitted}), argument
-                    )
 
     # apiCall --------------------------------------------------------------------------------------------------------
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import anyio
 from mcp import Client
+from rich.text import Text
 
 from gateway.app import open_app
 from gateway.cli.steps import show_step
-from gateway.cli.terminal import index_progress, print_json
+from gateway.cli.terminal import index_progress, out, print_json
 from gateway.log import configure_logging
 from gateway.mcp import mcp_server
 from gateway.settings import Settings
@@ -32,6 +33,8 @@ def run_ask(settings: Settings, query: str, *, scene: str | None, dimensions: li
     steps = anyio.run(main)
     if as_json:
         print_json(steps)
+    elif session_id := steps["intentRecognition"].get("sessionId"):
+        out.print(Text(f"\nsanbu trace show {session_id}", style="dim"))
     if any("error" in said for said in steps.values()):
         raise SystemExit(1)
 

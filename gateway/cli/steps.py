@@ -62,7 +62,7 @@ def _show_parameters(said: Wire) -> None:
 
 def _selected(said: Wire) -> None:
     if "parameters" in said:  # where the scene was chosen here
-        out.print(Text(f"{said['sceneId']}@{said['version']}", style="bold"))
+        out.print(Text(f"chosen: {said['sceneId']}@{said['version']}", style="bold"))
         _show_parameters(said)
     rows = [
         (
@@ -101,7 +101,8 @@ def show_answer(said: Wire) -> None:
     filters = "; ".join(f"{name}: {_filter(value)}" for name, value in scope["filters"].items())
     out.print(Text(f"  scope: {filters or 'all rows'}, {scope['visibility']}", style="dim"))
     snapshot = said["completeness"]["snapshot"]
-    out.print(Text(f"  snapshot {snapshot['id']}, data as of {snapshot['dataAsOf']}", style="dim"))
+    age = f", data as of {snapshot['dataAsOf']}" if snapshot["dataAsOf"] else ""
+    out.print(Text(f"  snapshot {snapshot['id']}{age}", style="dim"))
 
 
 def _show_rows(columns: Sequence[Wire], rows: Sequence[Sequence[object]]) -> None:

@@ -158,6 +158,14 @@ async def test_a_hidden_field_is_never_offered_nor_named(app: App) -> None:
     assert "buyer_phone" not in problem["legalValues"]
 
 
+async def test_fields_are_kept_and_dropped_by_what_people_call_them(app: App) -> None:
+    sid = await session(app)
+    selected = await take(app, "fieldSelection", sessionId=sid, include=["退款金额", "row_count"], exclude=["册数"])
+    names = [it["name"] for it in selected["fields"]]
+    assert {"refund", "row_count"} <= set(names)
+    assert "copies" not in names
+
+
 async def test_an_alternative_is_chosen_by_its_id(app: App) -> None:
     sid = await session(app)
     selected = await take(app, "fieldSelection", sessionId=sid, sceneId="REFUNDS")
