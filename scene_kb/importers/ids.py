@@ -2,11 +2,16 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 from engine.dataset import ROW_COUNT
+from scene_kb.dictionary import english_names
+from scene_kb.text import HAN, words_of_run
 
 _RESERVED = frozenset({"or", ROW_COUNT, ""})  # what a filter or a field list already means by these words
 _LONGEST = 120
+_MOST_WORDS = 5  # of a Chinese run: an id is read, not understood
+_HAN_RUN = re.compile(f"[{HAN}]+")
 
 
 class Ids:
@@ -16,8 +21,11 @@ class Ids:
         self._taken: set[str] = set()
 
     def make(self, text: str, *, otherwise: str) -> str:
-        """`text` in ASCII letters, digits and _; numbered after `otherwise` where nothing of it is left."""
-        ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        """`text` in ASCII letters, digits and _, Chinese by what it is called in English.
+
+        Numbered after `otherwise` where nothing of it is left.
+        """
+        ascii_text = unicodedata.normalize("NFKD", in_english(text)).encode("ascii", "ignore").decode()
         base = re.sub(r"[^A-Za-z0-9]+", "_", ascii_text).strip("_")
         if not base:
             return self._free(otherwise, first=1)
@@ -29,6 +37,30 @@ class Ids:
             number = max(2, number + 1)
         self._taken.add(made.lower())
         return made
+
+
+def in_english(text: str) -> str:
+    """`text` with each run of Chinese characters put into English words; without what no dictionary knows."""
+    return _HAN_RUN.sub(lambda run: f" {' '.join(_english(run[0], alone=run[0] == text))} ", text)
+
+
+def _english(run: str, *, alone: bool) -> tuple[str, ...]:
+    """Single characters mean too much to be named after, but for one that is all there is."""
+    names = english_names()
+    pieces = [piece for word in words_of_run(run) for piece in _known_pieces(word)]
+    told = [piece for piece in pieces if len(piece) > 1 or (alone and piece == run)]
+    return tuple(word for piece in told for word in names[piece])[:_MOST_WORDS]
+
+
+def _known_pieces(word: str) -> Iterator[str]:
+    """The dictionary's longest words from the left; characters that begin none are passed over."""
+    names = english_names()
+    at = 0
+    while at < len(word):
+        end = next((end for end in range(len(word), at, -1) if word[at:end] in names), None)
+        if end is not None:
+            yield word[at:end]
+        at = end or at + 1
 
 
 def field_names(columns: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Pure. The wording is plain and holds the fields' own names, since those are all that is known.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from engine.folding import fold
 from scene_kb.importers.ids import Ids
 from scene_kb.models import DimensionName, Parameter, Scene, SceneFields, Suggestion
 from scene_kb.recognise import is_year
+from scene_kb.text import HAN
 
 _BREAKDOWNS = 3
 _SHOWN = 12  # fields that a scene shows by default
@@ -21,12 +23,15 @@ _MOST_GROUPS = 1000  # a dimension with more values than this is looked up, not 
 _TELLING = 50  # up to so many groups are read as a whole
 _TYPES = ("string", "int", "uint", "date", "boolean")  # that make groups, the most telling first
 
-_MEASURED: Mapping[str, tuple[str, str]] = {
-    "sum": ("{}合计", "total {}"),
-    "avg": ("平均{}", "average {}"),
-    "min": ("最小{}", "minimum {}"),
-    "max": ("最大{}", "maximum {}"),
+_MEASURED: Mapping[str, tuple[tuple[str, str], str]] = {
+    "sum": (("", "合计"), "total"),
+    "avg": (("平均", ""), "average"),
+    "min": (("最小", ""), "minimum"),
+    "max": (("最大", ""), "maximum"),
 }
+"""What stands before and after a metric's name in Chinese, and before it in English."""
+
+_SEAM = re.compile(rf"[{HAN}][!-~]|[!-~][{HAN}]")
 
 
 @dataclass
@@ -86,10 +91,10 @@ def _single_rows(dataset: Dataset, dimensions: DimensionNames, ids: Ids) -> Scen
     zh, en = dataset.title.said_in("zh"), dataset.title.said_in("en")
     return Scene(
         scene_id=ids.make(f"{dataset.api_no}_ROWS", otherwise="SCENE").upper(),
-        title=Words(zh=f"{zh}明细", en=f"{en}: single rows"),
+        title=Words(zh=_zh(zh, "明细"), en=f"{en}: single rows"),
         api_no=dataset.api_no,
         purpose=Words(
-            zh=f"逐条查看{zh}的记录：{_listed(fields, 'zh')}",
+            zh=_zh("逐条查看", zh, f"的记录：{_listed(fields, 'zh')}"),
             en=f"Look up single rows of {en}: {_listed(fields, 'en')}",
         ),
         dimensions=(dimensions.of(dataset.title),),
@@ -107,10 +112,10 @@ def _breakdown(dataset: Dataset, by: Field, dimensions: DimensionNames, ids: Ids
     table_zh, table_en = dataset.title.said_in("zh"), dataset.title.said_in("en")
     return Scene(
         scene_id=ids.make(f"{dataset.api_no}_BY_{dimensions.of(called)}", otherwise="SCENE").upper(),
-        title=Words(zh=f"按{zh}看{table_zh}", en=f"{table_en} by {en}"),
+        title=Words(zh=_zh("按", zh, "看", table_zh), en=f"{table_en} by {en}"),
         api_no=dataset.api_no,
         purpose=Words(
-            zh=f"按{zh}统计{table_zh}：{_measured(metrics, 'zh')}",
+            zh=_zh("按", zh, "统计", table_zh, f"：{_measured(metrics, 'zh')}"),
             en=f"Compare {table_en} by {en}: {_measured(metrics, 'en')}",
         ),
         dimensions=(dimensions.of(called),),
@@ -158,6 +163,15 @@ def _listed(fields: Sequence[Field], language: Language) -> str:
 
 def _measured(metrics: Sequence[Field], language: Language) -> str:
     """'number of rows, total amount, average price'."""
-    at = 0 if language == "zh" else 1
-    texts = [_MEASURED[it.aggregation or "sum"][at].format(_called(it).said_in(language)) for it in metrics[:_NAMED]]
-    return ("、" if language == "zh" else ", ").join([("条数", "number of rows")[at], *texts])
+    told = [(_MEASURED[it.aggregation or "sum"], _called(it).said_in(language)) for it in metrics[:_NAMED]]
+    if language == "zh":
+        return "、".join(["条数", *(_zh(before, name, after) for ((before, after), _), name in told)])
+    return ", ".join(["number of rows", *(f"{en} {name}" for (_, en), name in told)])
+
+
+def _zh(*parts: str) -> str:
+    """The parts as one Chinese text, with a space between a Chinese character and Latin letters."""
+    text = ""
+    for part in filter(None, parts):
+        text += " " * bool(text and _SEAM.fullmatch(text[-1] + part[0])) + part
+    return text

@@ -128,6 +128,18 @@ def test_a_draft_has_one_scene_of_single_rows_and_up_to_three_by_a_dimension(tmp
     assert catalog.synonyms.dimensions["status"].names() == ("status",)
 
 
+def test_chinese_names_give_english_ids_and_latin_names_stand_apart_in_chinese_titles(tmp_path: Path) -> None:
+    names = "['a', 'b'][1 + i % 2] AS \"商品名称\", ['x', 'y'][1 + i // 2 % 2] AS order_kind, i AS amount"
+    catalog = loaded(parquet(tmp_path, "订单", f"SELECT {names} FROM range(60) t(i)"), tmp_path / "catalog")
+    titles = {scene.scene_id: scene.title.zh for scene in catalog.scenes}
+    assert titles == {
+        "ORDER_ROWS": "订单明细",
+        "ORDER_BY_COMMODITY_NAME": "按商品名称看订单",
+        "ORDER_BY_ORDER_KIND": "按 order kind 看订单",
+    }
+    assert catalog.by_ref["ORDER_BY_ORDER_KIND@1"].purpose.zh == "按 order kind 统计订单：条数、amount 合计"
+
+
 def test_groups_are_counted_and_measured_as_the_table_says(tmp_path: Path) -> None:
     path = parquet(tmp_path, "orders", ORDERS)
     catalog = loaded(path, tmp_path / "catalog")
@@ -163,11 +175,11 @@ def test_an_ordinary_store_of_several_tables_becomes_one_catalog(tmp_path: Path)
         connection.execute('CREATE VIEW by_sku AS SELECT sku, sum(quantity) AS quantity FROM "订单" GROUP BY 1')
     catalog = loaded(path, tmp_path / "catalog")
     assert {api_no: dataset.title.every() for api_no, dataset in catalog.datasets.items()} == {
-        "by_sku": ("by sku",), "nothing_yet": ("nothing yet",), "table_1": ("订单",), "table_2": ("退款",),
+        "by_sku": ("by sku",), "nothing_yet": ("nothing yet",), "order": ("订单",), "refund": ("退款",),
     }  # fmt: skip
-    assert catalog.datasets["table_1"].by_name["quantity"].about.zh == "件数"
+    assert catalog.datasets["order"].by_name["quantity"].about.zh == "件数"
     dimensions = {scene.ref: scene.dimensions for scene in catalog.scenes}
-    assert dimensions["TABLE_1_BY_SKU@1"] == dimensions["TABLE_2_BY_SKU@1"] == ("sku",)
+    assert dimensions["ORDER_BY_SKU@1"] == dimensions["REFUND_BY_SKU@1"] == ("sku",)
     for scene in catalog.scenes:
         assert answers(catalog, scene, tmp_path) or scene.api_no == "nothing_yet", scene.ref
 
