@@ -4,7 +4,7 @@ Each step takes its arguments and a caller and returns a Reply: what is said, an
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ import anyio.to_thread
 from opentelemetry import trace
 
 from engine.dataset import Dataset, Field, Language, language_of
-from engine.errors import CursorInvalid, MissingParameter
+from engine.errors import CursorInvalid, MissingParameter, UnknownValue
 from engine.folding import fold, nearest
 from engine.names import Names, legal_values
 from engine.pipeline import Engine, Request
@@ -45,6 +45,21 @@ class Reply:
     facts: Mapping[str, object]
     session_id: str | None
     """The session that the turn belongs to; None where none was opened."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a query says about a scene's parameters, by name."""
+
+    recognised: Mapping[str, list[object]]
+    """Every parameter; an empty list where the query does not speak of it."""
+    unknown: Mapping[str, Sequence[str]]
+    """What stands where a value would, and is none."""
+    ambiguous: tuple[tuple[str, str, Mapping[str, str]], ...]
+    """(parameter, the words, the span that they are taken for) of each time that could be another."""
+
+
+_NOTHING_TOLD = Told({}, {}, ())
 
 
 @dataclass(frozen=True)
@@ -81,8 +96,8 @@ class Steps:
         else:
             match = await self._match(asked.query, scenes, dimensions)
         scene = self.catalog.by_ref[match.candidates[0].ref] if match.verdict == "matched" else None
-        told = self._recognised(scene, asked.query, caller, pinned) if scene else {}
-        question = _meaning(asked.query, match, told)
+        told = self._told(scene, asked.query, caller, pinned) if scene else _NOTHING_TOLD
+        question = _meaning(asked.query, match, told.recognised)
         session_id = before.id if before else new_session_id()
         found = matches.Found(
             query=asked.query,
@@ -103,11 +118,11 @@ class Steps:
         if scene is None:
             return Reply(matches.ambiguous(found), facts, session_id)
         chosen, order = await self._select(scene, asked.query, caller, SelectArguments(session_id=session_id))
-        facts |= {"scene": scene.ref, "recognised": told}
+        facts |= {"scene": scene.ref, "recognised": told.recognised, "unknown": told.unknown}
         if match.decisive:
             facts["fields"] = list(chosen.names)
         shown = self._parameters(scene, told, caller)
-        said = matches.matched(found, scene, shown, order, chosen if match.decisive else None)
+        said = matches.matched(found, scene, shown, order, chosen if match.decisive else None, told.ambiguous)
         return Reply(said, facts, session_id)
 
     async def _match(self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str]) -> Match:
@@ -145,7 +160,7 @@ class Steps:
         )
         query = str(session.facts["query"])
         chosen, order = await self._select(scene, asked.task or query, caller, asked)
-        told = self._recognised(scene, query, caller, pinned)
+        told = self._told(scene, query, caller, pinned)
         shown = self._parameters(scene, told, caller) if asked.scene_id else ()
         said = selections.selected(
             scene,
@@ -155,8 +170,12 @@ class Steps:
             _language(session),
             shown,
             order,
+            told.ambiguous if asked.scene_id else (),
         )
-        facts = {"scene": scene.ref, "recognised": told, "fields": list(chosen.names)}
+        facts = {
+            **{"scene": scene.ref, "recognised": told.recognised, "unknown": told.unknown},
+            "fields": list(chosen.names),
+        }
         return Reply(said, facts, session.id)
 
     async def _select(
@@ -195,6 +214,7 @@ class Steps:
         scene = self._chosen_scene(session, caller, "apiCall")
         dataset = self.catalog.dataset_of(scene)
         asked = self._continued(asked, session)
+        self._refuse_unknown_values(dataset, session, asked, caller)
         filters, defaulted = self._filters(scene, session, asked)
         query = DataQuery(
             api_no=scene.api_no,
@@ -230,6 +250,17 @@ class Steps:
                 exclude={"session_id", *_NOT_REPEATED}, exclude_unset=True
             )
         )
+
+    def _refuse_unknown_values(self, dataset: Dataset, session: Session, asked: CallArguments, caller: Caller) -> None:
+        """Raises UnknownValue where the query names a value that does not exist, and no filter says what is meant.
+
+        An answer over all values would look like one about the value that was named.
+        """
+        for name, codes in _mapping(session.facts, "unknown").items():
+            if name not in (asked.filters or {}):
+                legal = legal_values(dataset.by_name[name], self.engine.grant(dataset.api_no, caller.principal))
+                by_value = {str(value.value): value.names() for value in legal}
+                raise UnknownValue(name, codes[0], nearest(str(codes[0]), by_value))
 
     def _filters(
         self, scene: Scene, session: Session, asked: CallArguments
@@ -329,21 +360,34 @@ class Steps:
     def _grant(self, scene: Scene, caller: Caller) -> Grant:
         return self.engine.grant(scene.api_no, caller.principal)
 
-    def _recognised(
-        self, scene: Scene, query: str, caller: Caller, pinned: Mapping[str, object]
-    ) -> dict[str, list[object]]:
+    def _told(self, scene: Scene, query: str, caller: Caller, pinned: Mapping[str, object]) -> Told:
         dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
         fields = {it.name: dataset.by_name[it.name] for it in scene.parameters if it.name in grant.fields}
         legal = {name: legal_values(field, grant) for name, field in fields.items()}
         clock = Clock(self._now(pinned, dataset), dataset.zone, dataset.week_start)
-        return recognise.recognised(query, fields, legal, clock)
+        temporal = (field for field in fields.values() if field.temporal)
+        return Told(
+            recognised=recognise.recognised(query, fields, legal, clock),
+            unknown=recognise.unknown_values(query, fields, legal),
+            ambiguous=tuple(
+                (field.name, words, span)
+                for field in temporal
+                for words, span in recognise.ambiguous_times(query, field, clock)
+            ),
+        )
 
-    def _parameters(self, scene: Scene, told: Mapping[str, list[object]], caller: Caller) -> list[ShownParameter]:
+    def _parameters(self, scene: Scene, told: Told, caller: Caller) -> list[ShownParameter]:
         dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
         return [
-            ShownParameter(it, dataset.by_name[it.name], told[it.name], legal_values(dataset.by_name[it.name], grant))
+            ShownParameter(
+                it,
+                dataset.by_name[it.name],
+                told.recognised[it.name],
+                told.unknown.get(it.name, ()),
+                legal_values(dataset.by_name[it.name], grant),
+            )
             for it in scene.parameters
-            if it.name in told
+            if it.name in told.recognised
         ]
 
     def _clock_facts(self, session: Session | None) -> Mapping[str, object]:

@@ -95,7 +95,7 @@ def select_fields(
     own makes more groups: it is taken only where the scene shows it, or the task asks for it (各地区, by region).
     """
     permitted = {field.name for field in ranked}
-    if ROW_COUNT in card.default_fields:  # it belongs to every dataset, and so stands among no one's fields
+    if ROW_COUNT in (*card.default_fields, *include):  # it belongs to every dataset, and so is no one's field
         permitted.add(ROW_COUNT)
     excluded = set(exclude) - set(include)
     chosen: dict[str, None] = {}

@@ -14,14 +14,9 @@ from engine.timefilter import spoken_span
 from engine.times.spans import ImpossibleDate, ReversedRange, Span, spans_in
 from scene_kb.asked import LONGEST
 from scene_kb.named import named, text_of
+from scene_kb.order import asked_order
 from scene_kb.unknown import unknown_codes
 
-_LIMIT = re.compile(
-    r"(?:top|前|排名前|最(?:高|低|多|少|大|小|好|差)的?|first)\s*(?P<after>\d{1,4})(?!\s*(?:天|日|周|月|年|小时|days?|weeks?|months?|hours?|%))"
-    r"|(?P<before>\d{1,4})\s*(?:个|条|名|家|款)?(?:最(?:高|低|多|少|大|小|好|差))"
-    r"|(?P<most>\d{1,4})\s+(?:most|least|highest|lowest|largest|smallest|biggest|worst|best|busiest|top)\b",
-    re.IGNORECASE,
-)
 _COMPARED = re.compile(r"(?:比|较|相比|同比|环比|than|compared (?:with|to))\s*$", re.IGNORECASE)
 _YEAR = re.compile(r"(?:^|[^a-z])(?:year|yr)$|年(?:份|度)?$")
 _FOUR_DIGITS = re.compile(r"(?<![\w.])((?:1[89]|20)\d\d)(?![\w.]|-\d)")
@@ -56,7 +51,7 @@ def years(query: str, clock: Clock) -> list[int]:
     whole = [(start, end) for start, end in covered if (start.month, start.day, end.month, end.day) == (1, 1, 1, 1)]
     named = {year for start, end in whole for year in range(start.year, end.year)}
     alone = {int(found) for found in _FOUR_DIGITS.findall(fold(query))} if not spans else set()
-    return sorted((named | alone) - {limit(query)})
+    return sorted((named | alone) - {asked_order(query).limit})
 
 
 def values(query: str, field: Field, legal: Sequence[LegalValue]) -> list[str | int | bool]:
@@ -89,12 +84,6 @@ def unknown_values(
     known = {fold(name) for values in legal.values() for value in values for name in value.names()}
     kept = {name: [code for code in codes if fold(code) not in known] for name, codes in found.items()}
     return {name: codes for name, codes in kept.items() if codes}
-
-
-def limit(query: str) -> int | None:
-    """How many rows are asked for: TOP10, 前5, the 3 worst."""
-    found = _LIMIT.search(fold(query))
-    return int(next(group for group in found.groups() if group)) if found else None
 
 
 def _spans(query: str, clock: Clock) -> list[Span]:

@@ -8,7 +8,7 @@ from engine.dataset import Language
 from engine.encode import wire_value
 from engine.query import Answer, EmptyFinding, Incompleteness, MorePages, Note, ResultLimit, VisibilityRestricted
 from gateway.messages import say
-from gateway.present.scene import Wire, deprecation
+from gateway.present.scene import Wire, deprecation, spoken
 from scene_kb.models import Scene
 
 _ECHOED_VALUES = 50
@@ -119,7 +119,7 @@ def _visibility(answer: Answer, language: Language) -> str:
 
 def _warning(note: Note, zone: ZoneInfo, language: Language) -> Wire:
     key = "VALUE_NORMALISED.ambiguous" if note.ambiguous else note.code
-    message = say(key, language, field=note.field, received=_spoken(note.received), used=_spoken(note.used))
+    message = say(key, language, field=note.field, received=spoken(note.received), used=spoken(note.used))
     wire: Wire = {"code": note.code, "message": message}
     if note.field is not None:
         wire["field"] = note.field
@@ -142,12 +142,6 @@ def _defaulted(defaulted: Mapping[str, object], language: Language) -> list[Wire
         }
         for name, value in defaulted.items()
     ]
-
-
-def _spoken(value: object) -> object:
-    if isinstance(value, Mapping) and set(value) == {"from", "to"}:
-        return value["from"] if value["from"] == value["to"] else f"{value['from']} – {value['to']}"
-    return value
 
 
 def echoed(value: object, zone: ZoneInfo) -> object:

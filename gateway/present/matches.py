@@ -1,12 +1,12 @@
 """intentRecognition in wire form: a scene, a choice among scenes, or none."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.dataset import Language
 from gateway.messages import say
-from gateway.present.scene import ShownParameter, Wire, deprecation, fields, parameter, suggested
+from gateway.present.scene import ShownParameter, Wire, deprecation, fields, parameter, read_as, suggested
 from scene_kb.fields import SelectedFields
 from scene_kb.models import Candidate, Catalog, Match, Scene, Suggestion
 
@@ -45,6 +45,7 @@ def matched(
     parameters: Sequence[ShownParameter],
     suggestion: Suggestion,
     chosen: SelectedFields | None,
+    ambiguous: Iterable[tuple[str, str, Mapping[str, str]]],
 ) -> Wire:
     best, *others = found.match.candidates
     dataset = found.catalog.dataset_of(scene)
@@ -69,7 +70,11 @@ def matched(
         "fields": fields(chosen, scene, dataset, found.language) if chosen else [],
         "alternatives": [_alternative(it, found) for it in beside],
         "completeness": _scenes_seen(found),
-        "warnings": [*deprecation(scene, found.language), *_repeated(found)],
+        "warnings": [
+            *deprecation(scene, found.language),
+            *_repeated(found),
+            *read_as(ambiguous, found.language),
+        ],
     }
 
 

@@ -1,6 +1,6 @@
 """What several steps say about one scene: its parameters, fields, usual order and end of life."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ class ShownParameter:
     parameter: Parameter
     field: Field
     recognised: Sequence[object]
+    unknown: Sequence[str]
+    """Values that the query names and that do not exist."""
     legal: Sequence[LegalValue]
 
 
@@ -34,6 +36,8 @@ def parameter(shown: ShownParameter, language: Language) -> Wire:
         "required": parameter.required,
         "recognised": list(shown.recognised),
     }
+    if shown.unknown:
+        wire["unknown"] = list(shown.unknown)
     if parameter.max_days is not None:
         wire["maxDays"] = parameter.max_days
     if parameter.default is not None and not shown.recognised:
@@ -43,6 +47,25 @@ def parameter(shown: ShownParameter, language: Language) -> Wire:
         if len(shown.legal) > LEGAL_VALUES:
             wire["more"] = len(shown.legal) - LEGAL_VALUES
     return wire
+
+
+def read_as(ambiguous: Iterable[tuple[str, str, Mapping[str, str]]], language: Language) -> list[Wire]:
+    """A warning for each (parameter, words, span) that could have been read otherwise."""
+    return [
+        {
+            "code": "VALUE_NORMALISED",
+            "message": say("VALUE_NORMALISED.ambiguous", language, field=name, received=words, used=spoken(span)),
+            **{"field": name, "from": words, "to": dict(span)},
+        }
+        for name, words, span in ambiguous
+    ]
+
+
+def spoken(value: object) -> object:
+    """A span of one day as that day."""
+    if isinstance(value, Mapping) and set(value) == {"from", "to"}:
+        return value["from"] if value["from"] == value["to"] else f"{value['from']} – {value['to']}"
+    return value
 
 
 def suggested(suggestion: Suggestion) -> Wire:

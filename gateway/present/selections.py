@@ -1,12 +1,12 @@
 """fieldSelection in wire form."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.dataset import ROW_COUNT, Dataset, Field, Language
 from engine.names import legal_values
 from engine.query import Grant
-from gateway.present.scene import LEGAL_VALUES, ShownParameter, Wire, deprecation, fields, parameter, suggested
+from gateway.present.scene import LEGAL_VALUES, ShownParameter, Wire, deprecation, fields, parameter, read_as, suggested
 from scene_kb.fields import SelectedFields
 from scene_kb.models import RankedField, Scene, Suggestion
 
@@ -21,6 +21,7 @@ def selected(
     language: Language,
     parameters: Sequence[ShownParameter],
     suggestion: Suggestion,
+    ambiguous: Iterable[tuple[str, str, Mapping[str, str]]],
 ) -> Wire:
     """`parameters` where the scene was chosen here: then what the query says about them has not been told yet."""
     told = {"parameters": [parameter(it, language) for it in parameters], "suggested": suggested(suggestion)}
@@ -33,7 +34,7 @@ def selected(
         "filterable": _filterable(scene, dataset, chosen, grant),
         "of": {"visible": len(chosen.names) + chosen.not_relevant, "notRelevant": chosen.not_relevant},
         "completeness": {"complete": True, "scope": {}, "reasons": []},
-        "warnings": deprecation(scene, language),
+        "warnings": [*deprecation(scene, language), *read_as(ambiguous, language)],
     }
 
 

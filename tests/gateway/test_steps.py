@@ -288,6 +288,22 @@ async def test_an_expired_session_stays_expired(app: App) -> None:
         assert answered.said["error"] == "session_expired"
 
 
+async def test_a_value_that_does_not_exist_is_refused_unless_a_filter_says_what_is_meant(app: App) -> None:
+    found = await take(app, "intentRecognition", query="昨天渠道F的销售额", sceneId="SALES_BY_CHANNEL")
+    [channel] = [it for it in found["parameters"] if it["name"] == "channel"]
+    assert (channel["recognised"], channel["unknown"]) == ([], ["F"])
+    problem = await refused(app, "apiCall", sessionId=found["sessionId"])
+    assert (problem["error"], problem["received"]) == ("unknown_value", "F")
+    assert set(problem["legalValues"]) == {"A", "B", "C"}
+    assert await take(app, "apiCall", sessionId=found["sessionId"], filters={"channel": None})
+
+
+async def test_a_date_that_could_be_another_is_warned_of(app: App) -> None:
+    found = await take(app, "intentRecognition", query="sales by channel on 05/06", sceneId="SALES_BY_CHANNEL")
+    [warning] = found["warnings"]
+    assert (warning["code"], warning["field"], warning["from"]) == ("VALUE_NORMALISED", "day", "05/06")
+
+
 async def test_a_default_that_was_not_asked_for_is_said(app: App) -> None:
     sid = await session(app, "把订单一条条列出来", scene="ORDER_DETAIL")
     answer = await take(app, "apiCall", sessionId=sid, fields=["order_id"])

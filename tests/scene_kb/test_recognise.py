@@ -264,21 +264,3 @@ def test_a_value_of_a_field_with_the_same_name_is_known() -> None:
 def test_years_in_a_column_of_years(query: str, expected: list[int]) -> None:
     assert recognise.is_year(YEAR)
     assert recognise.years(query, CLOCK) == expected
-
-
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("消耗TOP10", 10),
-        ("top 5 carriers", 5),
-        ("前20名", 20),
-        ("前3天的消耗", None),
-        ("the 3 worst airports", 3),
-        ("最高的5个渠道", 5),
-        ("ＴＯＰ１０", 10),
-        ("消耗最高的广告", None),
-        ("10 most delayed routes", 10),
-    ],
-)
-def test_how_many_rows_are_asked_for(query: str, expected: int | None) -> None:
-    assert recognise.limit(query) == expected
