@@ -52,12 +52,15 @@ async def main() -> None:
     server = StdioServerParameters(command={command!r}, args={arguments!r})
     async with Client(server) as client:
         found = (await client.call_tool("intentRecognition", {{"query": {query!r}}})).structured_content
-        scene = found.get("scene") or found["alternatives"][0]
+        if found["status"] == "no_match":
+            return print(found["message"])
         session = {{"sessionId": found["sessionId"]}}
-        fields = await client.call_tool("fieldSelection", session | {{"sceneId": scene["sceneId"]}})
-        names = [field["name"] for field in fields.structured_content["fields"]]
-        answer = await client.call_tool("apiCall", session | {{"fields": names}})
-        print(answer.structured_content["status"], answer.structured_content["rows"])
+        chosen = {{"sceneId": found["alternatives"][0]["sceneId"]}} if found["status"] == "ambiguous" else {{}}
+        selected = (await client.call_tool("fieldSelection", session | chosen)).structured_content
+        query = {{"fields": [field["name"] for field in selected["fields"]]}}
+        query |= selected.get("suggested") or found.get("suggested", {{}})  # the order and limit that the task asks for
+        answer = (await client.call_tool("apiCall", session | query)).structured_content
+        print(answer["status"], answer["rows"])
 
 
 asyncio.run(main())

@@ -1,18 +1,21 @@
 """`sanbu demo`: five questions through a real MCP client over stdio, and how to connect one's own."""
 
+import os
 from dataclasses import dataclass
 
 import anyio
 from mcp import Client, StdioServerParameters
 from rich.text import Text
 
+from gateway.app import open_knowledge
 from gateway.cli.ask import three_steps
 from gateway.cli.faults import Failure
 from gateway.cli.steps import show_step
-from gateway.cli.terminal import out, prepared
+from gateway.cli.terminal import err, index_progress, out, prepared
 from gateway.connect import client_files, server_command
 from gateway.log import configure_logging
 from gateway.settings import Settings
+from scene_kb.catalog import load_catalog
 from scene_kb.shipped import SHIPPED
 
 
@@ -41,10 +44,18 @@ def run_demo(settings: Settings, catalog: str | None) -> None:
     configure_logging("ERROR")
     names = [catalog] if catalog else list(SHIPPED)
     for name in names:
-        prepared(settings.model_copy(update={"catalog": name}))
+        _made_ready(settings.model_copy(update={"catalog": name}))
     if not anyio.run(_ask_all, names):
         raise SystemExit(1)
     _show_clients(names)
+
+
+def _made_ready(settings: Settings) -> None:
+    """Data and index, on first use: before a client waits for a server, and with a word on what takes so long."""
+    place = prepared(settings)
+    err.print(f"{settings.catalog}: looking through its index, or building it (up to half a minute, once)")
+    with index_progress() as progress:
+        open_knowledge(load_catalog(place.folder), place.folder, settings, progress=progress)
 
 
 async def _ask_all(names: list[str]) -> bool:
@@ -56,7 +67,9 @@ async def _ask_all(names: list[str]) -> bool:
         if shown.catalog == "ads":
             out.print(Text("(synthetic data; its clock stands at 2026-11-30)", style="dim"))
         command, arguments = server_command(shown.catalog)
-        async with Client(StdioServerParameters(command=command, args=arguments)) as client:
+        # The whole environment: by itself a client hands on little of it, and the server would look elsewhere for data.
+        server = StdioServerParameters(command=command, args=arguments, env=dict(os.environ))
+        async with Client(server) as client:
             steps = await three_steps(client, {"query": shown.query}, shown=show_step)
         sound = sound and not any("error" in said for said in steps.values())
     return sound

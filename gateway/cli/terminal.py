@@ -31,7 +31,9 @@ def counted(number: int, what: str) -> str:
 
 def prepared(settings: Settings) -> Place:
     """The catalog's place; where demonstration data has to be made, that is said on stderr."""
-    return locate(settings, starting=lambda: err.print(f"making the demonstration data of {settings.catalog} …"))
+    return locate(
+        settings, starting=lambda: err.print(f"{settings.catalog}: making its data (up to half a minute, once)")
+    )
 
 
 @contextmanager
