@@ -105,6 +105,7 @@ _NO_RANK = (
 )
 _NO_HOLIDAY = r"(?<!black )(?<!good )(?<!cyber )(?<!easter )"
 _TH = r"(?:st|nd|rd|th)?"
+_NTH = r"\d{1,2}(?:st|nd|rd|th)"
 _NO_TIME = r"(?![\d%a-z]|[:.]\d| ?[ap]\.?m\b)"  # Nov 3pm is no third of November
 _TO = r"\s*(?:-|–|—|to|through|thru|until|till)\s*(?:the )?"
 # No digit of another number, and not the number of a thing: top 10 Nov campaigns.
@@ -396,7 +397,7 @@ EN: Final[tuple[Rule, ...]] = (
         _days_of_year,
     ),
     rule(
-        rf"(?:{_after('the', 'from', 'between', 'on')}|(?=\S+(?:{_TO})\S+ of (?:last|this|next|the) month))"
+        rf"(?:{_after('the', 'from', 'between', 'on')}|(?={_NTH}{_TO}{_NTH} of (?:last|this|next|the) month))"
         rf"{_FREE}(?P<first>\d{{1,2}})(?:st|nd|rd|th)"
         rf"(?:{_TO}|(?:(?<=between the ...)|(?<=between the ....)) and (?:the )?)"
         r"(?P<last>\d{1,2})(?:st|nd|rd|th)\b",

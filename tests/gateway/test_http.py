@@ -13,7 +13,7 @@ from tests.gateway.harness import http_server
 
 @pytest.fixture
 def served(settings: Settings) -> Iterator[httpx.Client]:
-    with http_server(settings) as address, httpx.Client(base_url=address) as client:
+    with http_server(settings) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 
 
