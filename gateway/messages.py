@@ -25,6 +25,25 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "连同前面各页，范围内的 {n} 行已全部返回。",
         "With the pages before, all {n} rows of the scope have been returned.",
     ),
+    "partial": (
+        "结果不完整：这里是第 {first} 到 {last} 行，{total}；{why}。",
+        "Partial: rows {first} to {last} of {total} are here; {why}.",
+    ),
+    "partial.empty": ("结果不完整：这里一行也没有；{why}。", "Partial: no row is here; {why}."),
+    "partial.total": ("共 {n} 行", "{n}"),
+    "partial.readable": ("可读的共 {n} 行", "{n} that may be read"),
+    "partial.atLeast": ("至少 {n}", "at least {n}"),
+    "partial.morePages": ("其余在后面各页", "the rest follows on later pages"),
+    "partial.cap.rows": ("超过上限 {limit} 行的部分没有读取", "what lies beyond the cap of {limit} rows was not kept"),
+    "partial.cap.bytes": (
+        "超过上限 {limit} 字节的部分没有读取",
+        "what lies beyond the cap of {limit} bytes was not kept",
+    ),
+    "partial.restricted": (
+        "角色 {roles} 只能读范围内的部分行",
+        "role {roles} may read only part of the scope",
+    ),
+    "and": ("；", ", and "),
     "MORE_PAGES_AVAILABLE": (
         "后面还有 {remaining} 行，用 cursor 取下一页。",
         "{remaining} more rows follow; pass cursor for the next page.",

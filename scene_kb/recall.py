@@ -28,6 +28,8 @@ CANDIDATES = 32
 PAIR_WEIGHT = 0.5
 """A pair of characters tells less than a word, and its words are counted already."""
 _WORDS_OF_A_TOKEN = 2
+_EMBEDDED = 400
+"""Characters of a query that are embedded: the model's time grows with their square, its attention does not."""
 _LEAST_RARITY = 0.3
 """Of a word that every scene has: it tells no scene from another, but what is asked for is about it all the same."""
 KEYWORD_DOCUMENTS = 2000
@@ -255,7 +257,7 @@ def text_to_embed(view: View, asked: Asked) -> str:
             known = [word for word in words if word in vocabulary and view.idf[vocabulary[word]] > 0]
             known.sort(key=lambda word: (-words[word], word))
             said.update(dict.fromkeys(known[:_WORDS_OF_A_TOKEN]))
-    return " ".join((asked.text, *said))
+    return " ".join((asked.text[:_EMBEDDED], *said))
 
 
 def recall(view: View, terms: Terms, vector: Floats | None, *, allowed: Ints) -> Recalled:

@@ -62,9 +62,9 @@ def called(
 
 
 def _statement(answer: Answer, language: Language) -> str:
-    """In words, what may be concluded from a complete answer; nothing where it is not complete."""
+    """In words, what may be concluded from the answer: that nothing is missing, or how much is in hand."""
     if not answer.completeness.complete:
-        return ""
+        return _partial(answer, language)
     limit, total = answer.plan.resolved.limit, answer.snapshot.rows.num_rows
     if answer.snapshot.empty is not None or total == 0:
         return say("complete.empty", language)
@@ -73,6 +73,29 @@ def _statement(answer: Answer, language: Language) -> str:
     if limit is not None and total >= limit:
         return say("complete.limit", language, limit=limit, n=total, order=_order(answer, language))
     return say("complete.lastPage" if answer.page.offset else "complete", language, n=total)
+
+
+def _partial(answer: Answer, language: Language) -> str:
+    """What is in hand, out of how many, and why it stops there."""
+    page, snapshot, reasons = answer.page, answer.snapshot, answer.completeness.reasons
+    why = say("and", language).join(_why(reason, language) for reason in reasons)
+    if snapshot.empty is not None or not page.rows:
+        return say("partial.empty", language, why=why)
+    rows = snapshot.rows.num_rows
+    n = snapshot.total_rows if snapshot.total_rows is not None else say("partial.atLeast", language, n=rows)
+    restricted = any(isinstance(reason, VisibilityRestricted) for reason in reasons)
+    total = say("partial.readable" if restricted else "partial.total", language, n=n)
+    return say("partial", language, first=page.offset + 1, last=page.offset + len(page.rows), total=total, why=why)
+
+
+def _why(reason: Incompleteness, language: Language) -> str:
+    match reason:
+        case MorePages():
+            return say("partial.morePages", language)
+        case ResultLimit(what, limit):
+            return say(f"partial.cap.{what}", language, limit=limit)
+        case VisibilityRestricted(roles):
+            return say("partial.restricted", language, roles=", ".join(roles))
 
 
 def _order(answer: Answer, language: Language) -> str:

@@ -201,6 +201,43 @@ async def test_a_complete_answer_says_that_it_is_exhaustive(app: App) -> None:
     assert "3" in answer["completeness"]["statement"]
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "second"),
+    [
+        (
+            "昨天的订单明细",
+            "结果不完整：这里是第 1 到 90 行，共 206 行；其余在后面各页。",
+            "结果不完整：这里是第 91 到 180 行，共 206 行；其余在后面各页。",
+        ),
+        (
+            "yesterday's orders",
+            "Partial: rows 1 to 90 of 206 are here; the rest follows on later pages.",
+            "Partial: rows 91 to 180 of 206 are here; the rest follows on later pages.",
+        ),
+    ],
+)
+async def test_a_partial_answer_says_what_is_in_hand_of_how_many_and_why_it_stops(
+    app: App, query: str, first: str, second: str
+) -> None:
+    sid = await session(app, query, scene="ORDER_DETAIL")
+    page = await take(app, "apiCall", sessionId=sid, fields=["order_id"], pageSize=90)
+    assert page["completeness"]["statement"] == first
+    cursor = page["completeness"]["reasons"][0]["continuation"]["cursor"]
+    page = await take(app, "apiCall", sessionId=sid, cursor=cursor, pageSize=90)
+    assert page["completeness"]["statement"] == second
+
+
+async def test_what_a_role_may_not_read_and_what_follows_are_said_in_one_sentence(app: App) -> None:
+    who = caller("channel_b", channels=("B",))
+    sid = await session(app, "昨天的订单明细", who, scene="ORDER_DETAIL")
+    page = await take(app, "apiCall", who, sessionId=sid, fields=["order_id"], pageSize=50)
+    assert page["completeness"]["statement"] == (
+        "结果不完整：这里是第 1 到 50 行，可读的共 69 行；其余在后面各页；角色 channel_b 只能读范围内的部分行。"
+    )
+    none = await take(app, "apiCall", who, sessionId=sid, fields=["order_id"], filters={"day": "2020-01-01"})
+    assert none["completeness"]["statement"] == "结果不完整：这里一行也没有；角色 channel_b 只能读范围内的部分行。"
+
+
 async def test_pages_follow_by_cursor_alone_until_complete(app: App) -> None:
     sid = await session(app, "昨天的订单明细", scene="ORDER_DETAIL")
     page = await take(app, "apiCall", sessionId=sid, fields=["order_id"], pageSize=90)

@@ -8,7 +8,7 @@ from scene_kb.asked import read
 from scene_kb.embedders.base import Embedder
 from scene_kb.index import build
 from scene_kb.models import FieldCard, SceneCard
-from scene_kb.recall import View, terms_of
+from scene_kb.recall import View, terms_of, text_to_embed
 from scene_kb.resolver import HybridResolver
 
 
@@ -54,3 +54,7 @@ def test_unless_the_rest_of_a_field_that_is_called_so_is_asked_for_too(view: Vie
 def test_a_pair_that_only_joins_two_known_words_weighs_nothing(resolver: HybridResolver) -> None:
     view = resolver.view(frozenset({"QUERY_REFUND@1", "QUERY_CHANNEL_SPEND@1"}))
     assert _weight(view, "渠道退款", ":道退") == 0
+
+
+def test_only_the_beginning_of_a_long_query_is_embedded(view: View) -> None:
+    assert len(text_to_embed(view, read("plays of 10 seconds " * 90))) <= 400
