@@ -87,7 +87,7 @@ class CallArguments(Arguments):
 class QueryArguments(Arguments):
     """A person's query: the same as apiCall's, on a dataset instead of a session's scene."""
 
-    api_no: str
+    api_no: Annotated[str | None, Field(description="the dataset; with cursor, default: that of the query")] = None
     filters: Filters | None = None
     fields: Names | None = None
     group_by: Names | None = None
@@ -95,7 +95,7 @@ class QueryArguments(Arguments):
     limit: Annotated[int | None, Field(ge=1)] = None
     limit_per_group: Annotated[int | None, Field(ge=1)] = None
     page_size: Annotated[int | None, Field(ge=1, le=500)] = None
-    cursor: str | None = None
+    cursor: Annotated[str | None, Field(description="from the last answer; alone, it continues that query")] = None
     time_budget_ms: Annotated[int | None, Field(ge=50)] = None
     token_budget: Annotated[int | None, Field(ge=200)] = None
 

@@ -18,8 +18,16 @@ from engine.folding import fold, nearest
 from engine.names import Names, legal_values
 from engine.pipeline import Engine, Request
 from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
-from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments
-from gateway.errors import SessionExpired, SessionNotFound, StepOutOfOrder, UnknownDimension, UnknownScene
+from gateway import continuing
+from gateway.arguments import Arguments, CallArguments, FindArguments, QueryArguments, SelectArguments, read
+from gateway.errors import (
+    InvalidArguments,
+    SessionExpired,
+    SessionNotFound,
+    StepOutOfOrder,
+    UnknownDimension,
+    UnknownScene,
+)
 from gateway.identity import Caller
 from gateway.present import answers, matches, selections
 from gateway.present.scene import ShownParameter
@@ -233,7 +241,7 @@ class Steps:
         said = answers.called(answer, _language(session), scene=scene, defaulted=defaulted)
         facts = {
             "snapshots": {answer.digest: answer.snapshot.id},
-            "calls": {answer.snapshot.id: asked.model_dump(mode="json", exclude=_NOT_REPEATED, exclude_none=True)},
+            "calls": {answer.snapshot.id: _repeated(asked)},
         }
         return Reply(said, facts, session.id)
 
@@ -285,16 +293,23 @@ class Steps:
     async def query(self, asked: QueryArguments, caller: Caller) -> Reply:
         """A person's query on a dataset: the same engine under the same permissions, without scene or session.
 
-        Raises every EngineError.
+        Raises InvalidArguments without a dataset, and every EngineError.
         """
+        asked = _as_begun(asked)
         answer = await self.engine.run(self._person_request(asked, caller), wall=self.wall())
+        answer = continuing.carrying(answer, _repeated(asked))
         return Reply(answers.called(answer, language_of(str(asked.filters or ""))), {}, None)
 
     def explain(self, asked: QueryArguments, caller: Caller) -> Plan:
-        """What a person's query would run, without running it. Raises every EngineError that comes before a store."""
+        """What a person's query would run, without running it.
+
+        Raises InvalidArguments without a dataset, and every EngineError that comes before a store.
+        """
         return self.engine.explain(self._person_request(asked, caller))
 
     def _person_request(self, asked: QueryArguments, caller: Caller) -> Request:
+        if asked.api_no is None:
+            raise InvalidArguments("apiNo", None, "missing")
         query = DataQuery(
             api_no=asked.api_no,
             filters={name: value for name, value in (asked.filters or {}).items() if value is not None},
@@ -414,6 +429,27 @@ def _meaning(query: str, match: Match, told: Mapping[str, object]) -> str:
 
 _NOT_REPEATED = {"session_id", "cursor", "page_size", "token_budget", "time_budget_ms"}
 """Arguments that belong to one call rather than to the rows that it asks for."""
+
+
+def _repeated(asked: Arguments) -> dict[str, Any]:
+    """What a later page asks for again, as JSON."""
+    return asked.model_dump(mode="json", exclude=_NOT_REPEATED, exclude_none=True)
+
+
+def _as_begun(asked: QueryArguments) -> QueryArguments:
+    """A cursor alone stands for the query that it came from; beside a query it must fit it.
+
+    Raises CursorInvalid.
+    """
+    if asked.cursor is None:
+        return asked
+    own = {"cursor": continuing.own_cursor(asked.cursor)}
+    if asked.model_fields_set - _NOT_REPEATED:
+        return asked.model_copy(update=own)
+    try:
+        return read(QueryArguments, {**continuing.begun(asked.cursor), **asked.model_dump(exclude_none=True), **own})
+    except InvalidArguments as error:
+        raise CursorInvalid("altered") from error
 
 
 def _computable(field: Field, groups: Collection[str]) -> bool:

@@ -251,6 +251,41 @@ async def test_pages_follow_by_cursor_alone_until_complete(app: App) -> None:
     assert pages == 3
 
 
+async def test_a_persons_query_goes_on_by_its_cursor_alone(app: App) -> None:
+    """Grouped, filtered and sorted as it was begun, in its language."""
+    asked: dict[str, Any] = {"apiNo": "orders", "fields": ["amount"], "groupBy": ["book_id"], "orderBy": ["-amount"]}
+    asked |= {"filters": {"日期": "昨天"}}
+    whole = await take(app, "query", **asked)
+    page = await take(app, "query", **asked, pageSize=15)
+    rows = page["rows"]
+    while page["status"] == "partial":
+        cursor = page["completeness"]["reasons"][0]["continuation"]["cursor"]
+        beside = await take(app, "query", **asked, cursor=cursor, pageSize=15)
+        page = await take(app, "query", cursor=cursor, pageSize=15)
+        assert page == beside
+        rows = rows + page["rows"]
+    assert rows == whole["rows"]
+    assert len(rows) > 30
+    assert page["completeness"]["statement"].startswith("连同前面各页")
+
+
+async def test_a_persons_cursor_is_good_for_its_own_query_and_caller_only(app: App) -> None:
+    page = await take(app, "query", apiNo="orders", fields=["order_id"], pageSize=5)
+    cursor = str(page["completeness"]["reasons"][0]["continuation"]["cursor"])
+    own, _, _ = cursor.partition(":")
+    other = await take(app, "query", apiNo="orders", fields=["book_id"], pageSize=5)
+    _, _, others = str(other["completeness"]["reasons"][0]["continuation"]["cursor"]).partition(":")
+    for forged in (own, f"{own}:", f"{own}:AAAA", f"{own}:{others}", f"x{cursor}", "nonsense", "半:半"):
+        assert (await refused(app, "query", cursor=forged))["error"] == "cursor_invalid", forged
+    who = caller("clerk", name="another")
+    assert (await refused(app, "query", who, cursor=cursor))["error"] == "cursor_invalid"
+
+
+async def test_a_persons_query_without_dataset_or_cursor_is_told_what_is_missing(app: App) -> None:
+    problem = await refused(app, "query", fields=["amount"])
+    assert (problem["error"], problem["field"]) == ("missing_parameter", "apiNo")
+
+
 async def test_the_same_call_gives_the_same_bytes(app: App) -> None:
     sid = await session(app)
     arguments: dict[str, Any] = {"sessionId": sid, "fields": ["channel", "amount"], "filters": {"day": "昨天"}}
