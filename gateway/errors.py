@@ -7,11 +7,13 @@ GatewayError
 ├── UnknownScene         no such scene, or none that the caller may see
 ├── UnknownDimension     no such dimension among the visible scenes
 ├── InvalidArguments     an argument is missing, unknown, or of the wrong shape
+├── NoSuchRoute          over HTTP, a path that nothing stands at, or a method that it does not take
 ├── ForeignRequest       over HTTP, from another site's page or by another host's name
 └── StoreDown            sessions or the index cannot be reached
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 class GatewayError(Exception):
@@ -56,6 +58,14 @@ class InvalidArguments(GatewayError):
     fault: str
     """missing, unknown, type, tooLong, tooShort, tooSmall, tooLarge or choice"""
     expected: tuple[str, ...] = ()
+
+
+@dataclass
+class NoSuchRoute(GatewayError):
+    what: Literal["path", "method"]
+    received: str
+    legal: tuple[str, ...]
+    """The paths, each with its method, nearest first; or the path's methods."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ does, a request must name this machine as its host, come from no other origin, a
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -14,14 +14,16 @@ import pydantic_core
 import structlog
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine.folding import nearest
 from gateway.app import App
 from gateway.arguments import QueryArguments, input_schema
-from gateway.errors import ForeignRequest, GatewayError, InvalidArguments
+from gateway.errors import ForeignRequest, GatewayError, InvalidArguments, NoSuchRoute
 from gateway.mcp import mcp_server
 from gateway.problems import problem_of
 from gateway.tools import TOOLS
@@ -38,7 +40,9 @@ _SECURITY = TransportSecuritySettings(
 )
 """For every route alike. A browser leaves out the port in both headers where it is 80."""
 
-_WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 421, 403, 415
+_WRONG_METHOD, _WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 405, 421, 403, 415
+
+_MCP = "/mcp"
 
 LIVE = {"status": "ok"}
 """What /livez says."""
@@ -70,12 +74,13 @@ def http_app(app: App) -> Starlette:
     ]
     server = mcp_server(app.gateway, lambda _: app.local)
     served = server.streamable_http_app(
-        streamable_http_path="/mcp",
+        streamable_http_path=_MCP,
         custom_starlette_routes=routes,
         transport_security=_SECURITY,
         max_request_body_size=_MOST_BODY_BYTES,
     )
     served.add_middleware(_OnlyFromThisMachine)
+    served.add_exception_handler(HTTPException, _unrouted(routes))
     return served
 
 
@@ -104,6 +109,26 @@ def _refused(error: GatewayError, *, status: int) -> JSONResponse:
     problem = problem_of(error, "en")
     _log.warning("request refused", trace_id=trace_id, status=status, field=problem.field, received=problem.received)
     return JSONResponse(problem.to_wire(trace_id), status_code=status)
+
+
+def _unrouted(routes: Sequence[Route]) -> Callable[[Request, Exception], JSONResponse]:
+    """What Starlette refuses before any endpoint is reached: a path that nothing stands at, or another method."""
+    methods = {route.path: tuple(sorted({*(route.methods or ())} - {"HEAD"})) for route in routes}
+    methods[_MCP] = ("POST",)
+
+    def answer(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)  # the only class that it is registered for
+        path = str(request.scope["path"])
+        if error.status_code == _WRONG_METHOD:
+            wrong = NoSuchRoute("method", request.method, methods[path])
+        else:
+            legal = tuple(f"{'/'.join(methods[it])} {it}" for it in nearest(path, {it: () for it in methods}))
+            wrong = NoSuchRoute("path", path, legal)
+        refusal = _refused(wrong, status=error.status_code)
+        refusal.headers.update(error.headers or {})
+        return refusal
+
+    return answer
 
 
 def _endpoint(app: App, tool: Tool) -> Any:

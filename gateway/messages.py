@@ -245,6 +245,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "not_permitted": ("当前角色不允许：{what}", "the caller's roles do not allow this: {what}"),
     "not_permitted.do": ("向数据负责人申请权限", "Request access from the data's owner"),
+    "no_such_route.path": ("没有这个路径", "there is no such path"),
+    "no_such_route.path.do": ("可用：{legal}", "There are {legal}"),
+    "no_such_route.method": ("该路径不接受这个方法", "the path does not take this method"),
+    "no_such_route.method.do": ("用 {legal}", "Use {legal}"),
     "foreign_request": (
         "请求头 {header} 不是本机地址",
         "the {header} header does not name this machine",

@@ -185,6 +185,12 @@ def _source_unavailable(error: engine.SourceUnavailable, language: Language) -> 
     return _retry("source_unavailable", error.retry_after_s, language)
 
 
+def _no_such_route(error: gateway.NoSuchRoute, language: Language) -> Problem:
+    reason = say(f"no_such_route.{error.what}", language)
+    suggestion = say(f"no_such_route.{error.what}.do", language, legal=", ".join(error.legal))
+    return Problem("invalid_parameter", reason, suggestion, error.what, error.received, error.legal)
+
+
 def _foreign_request(error: gateway.ForeignRequest, language: Language) -> Problem:
     reason = say("foreign_request", language, header=error.header)
     return Problem("not_permitted", reason, say("foreign_request.do", language), error.header, error.received)
@@ -241,6 +247,7 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     gateway.UnknownScene: _unknown_scene,
     gateway.UnknownDimension: _unknown_dimension,
     gateway.InvalidArguments: _invalid_arguments,
+    gateway.NoSuchRoute: _no_such_route,
     gateway.ForeignRequest: _foreign_request,
     gateway.StoreDown: _store_down,
     StoreUnavailable: _store_unavailable,

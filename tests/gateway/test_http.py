@@ -52,6 +52,28 @@ def test_a_body_that_json_cannot_say_back_is_an_invalid_parameter(served: httpx.
         assert len(refused.json()["traceId"]) == 32, what
 
 
+def test_a_path_or_method_that_there_is_not_is_a_problem_that_names_those_there_are(served: httpx.Client) -> None:
+    for method, path, nearest in (
+        ("POST", "/v1/apicall", "POST /v1/apiCall"),
+        ("GET", "/v2/query", "POST /v1/query"),
+        ("GET", "/livezz", "GET /livez"),
+        ("GET", "/", None),
+        ("POST", "/mcp/查询", None),
+    ):
+        refused = served.request(method, path, json={})
+        problem = refused.json()
+        assert refused.status_code == 404, path
+        assert (problem["error"], problem["field"], problem["received"]) == ("invalid_parameter", "path", path)
+        assert len(problem["legalValues"]) == len(EVERY_ROUTE) - 1  # MCP takes several methods
+        assert nearest is None or nearest == problem["legalValues"][0]
+        assert len(problem["traceId"]) == 32, path
+    for method, path, legal in (("GET", "/v1/query", "POST"), ("POST", "/openapi.json", "GET")):
+        refused = served.request(method, path)
+        problem = refused.json()
+        assert (refused.status_code, legal in refused.headers["allow"]) == (405, True), path
+        assert (problem["field"], problem["received"], problem["legalValues"]) == ("method", method, [legal])
+
+
 # Pages of other sites -----------------------------------------------------------------------------------------------
 
 EVERY_ROUTE = [

@@ -32,6 +32,8 @@ EXAMPLES: list[Exception] = [
     gateway.StepOutOfOrder("apiCall", "fieldSelection"),
     gateway.UnknownScene("X", ("Y",)),
     gateway.UnknownDimension("x", ("y",)),
+    gateway.NoSuchRoute("path", "/v2/query", ("POST /v1/query",)),
+    gateway.NoSuchRoute("method", "GET", ("POST",)),
     gateway.ForeignRequest("Origin", "https://evil.example"),
     gateway.StoreDown("sessions", 5),
     *(gateway.InvalidArguments("limit", 0, fault, ("1",)) for fault in ("missing", "unknown", "type", "tooSmall")),
