@@ -145,6 +145,14 @@ async def test_every_column_is_told_with_the_type_that_a_field_would_declare(bac
     assert table.row_count == 4
 
 
+async def test_a_column_that_never_held_a_value_is_a_text(backend: Backend, place: Place, ask: Ask) -> None:
+    place.write(pa.table({"id": [1, 2], "reason": pa.nulls(2)}))
+    (table,) = await backend.inspect()
+    assert {column.name: column.type for column in table.columns}["reason"] == "string"
+    assert await ask("SELECT id, reason FROM {t} WHERE reason = $wanted", wanted="late") == []
+    assert await ask("SELECT reason, count(*) FROM {t} GROUP BY 1") == [(None, 2)]
+
+
 async def test_every_value_comes_back_exactly_and_nulls_as_nulls(backend: Backend, ask: Ask) -> None:
     found = await backend.fetch(f"SELECT * FROM {ask.table} ORDER BY id", {}, timeout_s=20)
     for name in TYPES:
