@@ -43,6 +43,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "角色 {roles} 只能读范围内的部分行",
         "role {roles} may read only part of the scope",
     ),
+    "not_compared": (
+        "只在对比周期有数据、本期没有的分组不在结果里。",
+        " Groups with rows only in the earlier period have no row here.",
+    ),
     "and": ("；", ", and "),
     "MORE_PAGES_AVAILABLE": (
         "后面还有 {remaining} 行，用 cursor 取下一页。",

@@ -238,6 +238,23 @@ async def test_what_a_role_may_not_read_and_what_follows_are_said_in_one_sentenc
     assert none["completeness"]["statement"] == "结果不完整：这里一行也没有；角色 channel_b 只能读范围内的部分行。"
 
 
+async def test_a_comparison_says_that_a_group_of_the_earlier_period_alone_has_no_row(app: App) -> None:
+    """An order is of one day: none of the day before is among those of yesterday."""
+
+    async def stated(day: str = "昨天", **asked: Any) -> str:
+        filters = {"day": day, "channel": "A"}
+        answer = await take(app, "query", apiNo="orders", filters=filters, pageSize=90, **asked)
+        return str(answer["completeness"]["statement"])
+
+    by_order: dict[str, Any] = {"fields": ["amount_dod"], "groupBy": ["order_id"]}
+    chinese = await stated(**by_order)
+    assert chinese == "结果完整：范围内的 69 行都在这里。只在对比周期有数据、本期没有的分组不在结果里。"
+    english = await stated("yesterday", **by_order)
+    assert english.endswith("are here. Groups with rows only in the earlier period have no row here.")
+    assert "对比周期" not in await stated(fields=["amount_dod"], groupBy=[])
+    assert "对比周期" not in await stated(fields=["amount"], groupBy=["order_id"])
+
+
 async def test_pages_follow_by_cursor_alone_until_complete(app: App) -> None:
     sid = await session(app, "昨天的订单明细", scene="ORDER_DETAIL")
     page = await take(app, "apiCall", sessionId=sid, fields=["order_id"], pageSize=90)
