@@ -1,0 +1,74 @@
+"""The samples in the documentation are true: what a reader pastes is accepted, and its names exist."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from gateway.settings import Settings
+from scene_kb.catalog import load_catalog
+from scene_kb.shipped import folder_of
+from tests.gateway.conftest import ORDERS
+from tests.gateway.harness import sanbu
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def samples(page: str, language: str) -> list[str]:
+    """The page's fenced blocks of a language, from the first to the last one."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def names_in(filters: dict[str, Any]) -> set[str]:
+    alternatives = filters.get("or", [])
+    return (set(filters) - {"or"}).union(*map(names_in, alternatives))
+
+
+@pytest.fixture
+def pasted(tmp_path: Path) -> Path:
+    """A catalog folder with the YAML samples of the curator's page, and orders to ask about."""
+    folder = tmp_path / "pasted"
+    files = ("apis/orders.yaml", "scenes/bestsellers.yaml", "policies.yaml", "synonyms.yaml")
+    for file, text in zip(files, samples("curator.md", "yaml"), strict=True):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
+    (folder / "data").mkdir()
+    duckdb.sql(ORDERS.format(path=folder / "data" / "orders.parquet"))
+    return folder
+
+
+def test_the_curators_samples_make_one_sound_catalog_that_answers(settings: Settings, pasted: Path) -> None:
+    checked = sanbu(settings, "kb", "check", str(pasted))
+    assert checked.returncode == 0, checked.stderr
+    asked = sanbu(settings, "ask", "top selling titles last week", "--catalog", str(pasted), "--json")
+    assert asked.returncode == 0, asked.stderr
+    answer = json.loads(asked.stdout)["apiCall"]
+    assert answer["completeness"]["complete"]
+    assert len(answer["rows"]) == 10
+
+
+def test_a_clerk_of_the_sample_sees_no_phone_number(settings: Settings, pasted: Path) -> None:
+    hidden = sanbu(settings, "query", "orders", "-f", "buyer_phone", "--catalog", str(pasted), "--json")
+    assert json.loads(hidden.stdout)["error"] == "unknown_field"
+
+
+def test_the_sample_of_golden_questions_names_scenes_and_fields_of_the_flights() -> None:
+    catalog = load_catalog(folder_of("flights"))
+    scenes = {scene.scene_id: scene for scene in catalog.scenes}
+    questions = [json.loads(line) for text in samples("curator.md", "json") for line in text.splitlines()]
+    assert questions
+    for question in questions:
+        if question["sceneId"] is not None:
+            scene = scenes[question["sceneId"]]
+            assert set(question["fields"]) <= set(scene.field_names(catalog.dataset_of(scene)))
+
+
+def test_the_sample_filters_are_of_fields_that_exist_in_the_ads() -> None:
+    fields = load_catalog(folder_of("ads")).datasets["ads_wide"].by_name
+    filters = [json.loads(text) for text in samples("agent-builder.md", "json")]
+    assert filters
+    for each in filters:
+        assert names_in(each) <= set(fields)
