@@ -35,6 +35,7 @@ from sessions import trace
 from sessions.stores.base import StoreUnavailable, open_store
 
 _log = structlog.get_logger("sanbu")
+_DATA = re.compile(r"\{data\}((?:/\.\.(?=/|$))*)")
 _ENVIRONMENT = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -171,6 +172,9 @@ def open_backends(datasets: Mapping[str, Dataset], data: Path) -> dict[str, Back
 
 
 def resolved_url(url: str, data: Path, environment: Callable[[str], str | None] = os.environ.get) -> str:
-    """The url with {data} and ${NAME} filled in; an unset name stays as it is, and then names itself in the error."""
+    """The url with {data} and ${NAME} filled in; an unset name stays as it is, and then names itself in the error.
+
+    {data}/.. is the catalog's folder, also where there is no data folder to step out of.
+    """
     filled = _ENVIRONMENT.sub(lambda found: environment(found[1]) or found[0], url)
-    return filled.replace("{data}", str(data))
+    return _DATA.sub(lambda found: os.path.normpath(f"{data}{found[1]}"), filled)

@@ -62,12 +62,11 @@ def _draft(source: str, folder: Path) -> None:
         raise Failure(f"{source} does not exist; {_TAKEN}")
     if path.is_file() and _is_blank(path):
         raise Failure(f"{source} is empty; {_TAKEN}")
-    url = f"duckdb:{path.resolve()}"
 
     async def main() -> Draft:
-        backend = open_backend(url)
+        backend = open_backend(f"duckdb:{path.resolve()}")
         try:
-            return await draft(url, backend, name=path.stem)
+            return await draft(_url(path.resolve(), folder.resolve()), backend, name=path.stem)
         finally:
             await backend.close()
 
@@ -81,6 +80,11 @@ def _draft(source: str, folder: Path) -> None:
         write_draft(made, folder)
     for note in made.notes:
         out.print(Text(note), soft_wrap=True)
+
+
+def _url(source: Path, folder: Path) -> str:
+    """How the catalog names the source: from its own folder where both lie side by side, and so move together."""
+    return f"duckdb:{{data}}/../../{source.name}" if source.parent == folder.parent else f"duckdb:{source}"
 
 
 def _is_blank(path: Path) -> bool:

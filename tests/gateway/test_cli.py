@@ -92,6 +92,23 @@ def test_a_file_that_nobody_here_made_becomes_a_catalog(settings: Settings, tmp_
     fails_with(sanbu(settings, "init", str(data), "--out", str(catalog)), "not empty")
 
 
+def test_a_drafted_catalog_moves_together_with_the_data_beside_it(settings: Settings, tmp_path: Path) -> None:
+    before, after, elsewhere = tmp_path / "before", tmp_path / "after", tmp_path / "elsewhere"
+    before.mkdir()
+    data = before / "rides.csv"
+    data.write_text("ride_id,district,fare\n1,east,3.5\n2,west,4.5\n3,east,5.5\n")
+    for catalog in (before / "rides", elsewhere / "rides"):
+        assert sanbu(settings, "init", str(data), "--out", str(catalog)).returncode == 0
+    assert str(data) in (elsewhere / "rides" / "apis" / "rides.yaml").read_text()
+    before.rename(after)
+    query = ("query", "rides", "-f", "row_count", "--json", "--catalog")
+    moved = sanbu(settings, *query, str(after / "rides"))
+    assert moved.returncode == 0, moved.stdout
+    assert json.loads(moved.stdout)["rows"] == [[3]]
+    left = sanbu(settings, *query, str(elsewhere / "rides"))
+    assert json.loads(left.stdout)["error"] == "source_unavailable"
+
+
 # Bad input ----------------------------------------------------------------------------------------------------------
 
 
