@@ -28,7 +28,7 @@ from scene_kb import shipped
 from scene_kb.cards import card_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder, EmbedderUnavailable, open_embedder
-from scene_kb.index import Index, Progress, current
+from scene_kb.index import Index, Progress, open_index
 from scene_kb.models import Catalog
 from scene_kb.resolver import Resolver
 from sessions import trace
@@ -150,7 +150,7 @@ def open_knowledge(
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     built = settings.cache_folder("index", f"{catalog.name}-{place}")
     cards = (card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
-    return current(cards, built, embedder, progress=progress), embedder
+    return open_index(cards, built, embedder, progress=progress), embedder
 
 
 def resolver_class(settings: Settings) -> Callable[[Index, Embedder], Resolver]:

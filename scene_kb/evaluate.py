@@ -11,7 +11,7 @@ import numpy as np
 
 from scene_kb.embedders.base import Embedder
 from scene_kb.exchange import Question, labelled, read_questions, read_scenes
-from scene_kb.index import current
+from scene_kb.index import open_index
 from scene_kb.learned.weights import Weights
 from scene_kb.measures import (
     Bin,
@@ -118,7 +118,7 @@ def evaluate_files(
     read = read_scenes(scenes)
     asked = labelled(read_questions(questions), read.cards)
     with tempfile.TemporaryDirectory() as passing:
-        index = current(read.cards, folder or Path(passing), embedder)
+        index = open_index(read.cards, folder or Path(passing), embedder)
     resolver = HybridResolver(index, embedder)
     weights_of = weights_for(read.cards) if weights_for else None
     return evaluate(

@@ -1,14 +1,12 @@
-"""The retrieval index on disk: cards and the vectors of their texts in one LanceDB table, published by moving one tag.
+"""The retrieval index: the vectors of all texts of the cards, in one LanceDB table, published by moving one tag.
 
 Each distinct text is one row and is embedded once; a rebuild takes over the vectors of texts that it already knows.
-Readers hold the published version in memory and see a newer one when they open again.
+Readers hold what they opened in memory and see a newer version when they open again.
 """
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,14 +29,6 @@ Progress = Callable[[int, int], None]
 """Called with (texts embedded, texts to embed)."""
 
 
-class NoIndex(Exception):
-    """Nothing has been published in this folder."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(f"no index in {folder}")
-        self.folder = folder
-
-
 @dataclass(frozen=True)
 class Chunk:
     """One embedded text of a scene. Kinds: purpose, question, parameters, group, field."""
@@ -48,8 +38,27 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class _Uses:
+    """What a text stands for, over all cards that have it."""
+
+    kinds: set[str]
+    dimensions: set[str]
+
+
+@dataclass(frozen=True)
+class _Published:
+    """A version as it lies on disk."""
+
+    version: int
+    uses: Mapping[str, _Uses]
+    """By text, in the order of the rows."""
+    vectors: NDArray[np.float16]
+    embedder: str
+
+
+@dataclass(frozen=True)
 class Index:
-    """A published version, in memory. Cards are ordered by ref."""
+    """Cards, ordered by ref, and the vectors of their texts, in memory."""
 
     cards: tuple[SceneCard, ...]
     rows: Mapping[str, int]
@@ -64,8 +73,28 @@ class Index:
         return {card.ref: card for card in self.cards}
 
 
+def open_index(
+    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
+) -> Index:
+    """The index of these cards. Where a text or the embedder is not as published, what is new is embedded and a new
+    version is published; the previous one serves until the tag has moved.
+
+    Raises EmbedderUnavailable.
+    """
+    ordered = tuple(sorted(cards, key=lambda card: card.ref))
+    uses = _uses_of(ordered)
+    published = _published(folder)
+    if published is not None and (published.embedder, published.uses) == (embedder.name, uses):
+        version, rows, vectors = published.version, tuple(published.uses), published.vectors
+    else:
+        rows = tuple(uses)
+        vectors = _vectors(rows, published, embedder, progress)
+        version = _publish(folder, uses, vectors, embedder.name)
+    return Index(ordered, {text: row for row, text in enumerate(rows)}, vectors, embedder.name, version)
+
+
 def chunks_of(card: SceneCard) -> Iterator[Chunk]:
-    """The texts of a card that are embedded, scene by scene the same for the same card."""
+    """The texts of a card that are embedded, beside those of its fields: for the same card always the same."""
     title = " / ".join(card.titles)
     if not card.purposes:
         yield Chunk("purpose", f"{title}: {', '.join(card.groups)}" if card.groups else title)
@@ -77,72 +106,12 @@ def chunks_of(card: SceneCard) -> Iterator[Chunk]:
         yield Chunk("parameters", ", ".join(card.parameters))
     for group, fields in _groups(card):
         yield Chunk("group", f"{group}: {', '.join(field.titles[0] for field in fields)}")
-    for field in card.fields:
-        yield Chunk("field", field_text(field))
 
 
 def field_text(field: FieldCard) -> str:
     """What stands for a field among vectors: its titles, within its group where it has one."""
     titles = " / ".join(field.titles or (field.name,))
     return f"{field.group} {titles}" if field.group else titles
-
-
-def current(
-    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
-) -> Index:
-    """The index of these cards: the published one, or a new one where a card, a text or the embedder has changed.
-
-    Raises EmbedderUnavailable.
-    """
-    ordered = tuple(sorted(cards, key=lambda card: card.ref))
-    texts = {chunk.text for card in ordered for chunk in chunks_of(card)}
-    try:
-        published = open_index(folder)
-    except NoIndex:
-        published = None
-    if published is not None and (published.cards, set(published.rows), published.embedder) == (
-        ordered,
-        texts,
-        embedder.name,
-    ):
-        return published
-    return build(ordered, folder, embedder, progress=progress)
-
-
-def build(
-    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
-) -> Index:
-    """Embed what is new, write a new version and publish it. The previous one serves until the tag has moved.
-
-    Raises EmbedderUnavailable.
-    """
-    ordered = tuple(sorted(cards, key=lambda card: card.ref))
-    dimensions = _dimensions_by_text(ordered)
-    texts = tuple(dimensions)
-    vectors = _vectors(texts, _known(folder, embedder.name), embedder, progress)
-    meta = {"embedder": embedder.name, "dimension": embedder.dimension}
-    version = _publish(folder, ordered, dimensions, vectors, meta)
-    return Index(ordered, {text: row for row, text in enumerate(texts)}, vectors, embedder.name, version)
-
-
-def open_index(folder: Path) -> Index:
-    """The published version. Raises NoIndex."""
-    found = _published(folder)
-    if found is None:
-        raise NoIndex(folder)
-    version, rows = found
-    kinds = np.asarray(rows["kind"].to_pylist())
-    texts = rows["text"].to_pylist()
-    meta = json.loads(texts[int(np.flatnonzero(kinds == "meta")[0])])
-    cards = (_card_from(json.loads(texts[at])) for at in np.flatnonzero(kinds == "card"))
-    told = np.flatnonzero(kinds == "text")
-    return Index(
-        cards=tuple(sorted(cards, key=lambda card: card.ref)),
-        rows={texts[at]: row for row, at in enumerate(told)},
-        vectors=np.ascontiguousarray(_matrix(rows, int(meta["dimension"]))[told]),
-        embedder=meta["embedder"],
-        version=version,
-    )
 
 
 def _groups(card: SceneCard) -> Iterator[tuple[str, list[FieldCard]]]:
@@ -158,24 +127,36 @@ def _groups(card: SceneCard) -> Iterator[tuple[str, list[FieldCard]]]:
             yield " / ".join(card.titles), fields
 
 
-def _dimensions_by_text(cards: Sequence[SceneCard]) -> dict[str, set[str]]:
-    dimensions: dict[str, set[str]] = {}
+def _uses_of(cards: Sequence[SceneCard]) -> Mapping[str, _Uses]:
+    uses: dict[str, _Uses] = {}
+
+    def add(text: str, kind: str, dimensions: Iterable[str]) -> None:
+        use = uses.setdefault(text, _Uses(set(), set()))
+        use.kinds.add(kind)
+        use.dimensions.update(dimensions)
+
+    # Scenes over one table often hold the very same fields, which are then looked at once.
+    sharing: dict[int, tuple[tuple[FieldCard, ...], set[str]]] = {}
     for card in cards:
         for chunk in chunks_of(card):
-            dimensions.setdefault(chunk.text, set()).update(card.dimensions)
-    return dimensions
+            add(chunk.text, chunk.kind, card.dimensions)
+        sharing.setdefault(id(card.fields), (card.fields, set()))[1].update(card.dimensions)
+    for fields, dimensions in sharing.values():
+        for each in fields:
+            add(field_text(each), "field", dimensions)
+    return uses
 
 
 def _vectors(
-    texts: Sequence[str], known: Mapping[str, NDArray[np.float16]], embedder: Embedder, progress: Progress
+    texts: Sequence[str], published: _Published | None, embedder: Embedder, progress: Progress
 ) -> NDArray[np.float16]:
+    known: Mapping[str, int] = {}
     vectors = np.zeros((len(texts), embedder.dimension), np.float16)
-    new = []
-    for row, text in enumerate(texts):
-        if text in known:
-            vectors[row] = known[text]
-        else:
-            new.append(row)
+    if published is not None and published.embedder == embedder.name:
+        known = {text: row for row, text in enumerate(published.uses)}
+        kept = [row for row, text in enumerate(texts) if text in known]
+        vectors[kept] = published.vectors[[known[texts[row]] for row in kept]]
+    new = [row for row, text in enumerate(texts) if text not in known]
     progress(0, len(new))
     for start in range(0, len(new), _BATCH):
         rows = new[start : start + _BATCH]
@@ -184,37 +165,15 @@ def _vectors(
     return vectors
 
 
-def _known(folder: Path, embedder: str) -> Mapping[str, NDArray[np.float16]]:
-    """The vectors of the published version, where it was made by the same embedder."""
-    try:
-        index = open_index(folder)
-    except NoIndex:
-        return {}
-    if index.embedder != embedder:
-        return {}
-    return {text: index.vectors[row] for text, row in index.rows.items()}
-
-
-def _publish(
-    folder: Path,
-    cards: Sequence[SceneCard],
-    dimensions: Mapping[str, set[str]],
-    vectors: NDArray[np.float16],
-    meta: Mapping[str, Any],
-) -> int:
-    rows: list[tuple[str, str, str, list[str]]] = [("meta", "meta", json.dumps(meta), [])]
-    rows += [(card.ref, "card", json.dumps(asdict(card), ensure_ascii=False), list(card.dimensions)) for card in cards]
-    rows += [(_text_id(text), "text", text, sorted(tags)) for text, tags in dimensions.items()]
-    ids, kinds, texts, tags = zip(*rows, strict=True)
-    empty = np.zeros((1 + len(cards), vectors.shape[1]), np.float16)
-    flat = pa.array(np.concatenate([empty, vectors]).reshape(-1))
+def _publish(folder: Path, uses: Mapping[str, _Uses], vectors: NDArray[np.float16], embedder: str) -> int:
+    labels = pa.list_(pa.string())
     table = pa.table(
         {
-            "id": ids,
-            "kind": kinds,
-            "text": texts,
-            "dimensions": pa.array(tags, pa.list_(pa.string())),
-            "vector": pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1]),
+            "text": pa.array(uses, pa.string()),
+            "kinds": pa.array([sorted(use.kinds) for use in uses.values()], labels),
+            "dimensions": pa.array([sorted(use.dimensions) for use in uses.values()], labels),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1]),
+            "embedder": pa.array([embedder] * len(uses), pa.string()),
         }
     )
     folder.mkdir(parents=True, exist_ok=True)
@@ -227,36 +186,24 @@ def _publish(
     return version
 
 
-def _text_id(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _connect(folder: Path) -> Any:
-    import lancedb
-
-    return lancedb.connect(str(folder))
-
-
-def _published(folder: Path) -> tuple[int, pa.Table] | None:
+def _published(folder: Path) -> _Published | None:
     if not (folder / f"{_TABLE}.lance").is_dir():
         return None
     table = _connect(folder).open_table(_TABLE)
     if _TAG not in table.tags.list():
         return None
     table.checkout(_TAG)
-    return int(table.version), table.to_arrow()
-
-
-def _matrix(rows: pa.Table, dimension: int) -> NDArray[np.float16]:
+    rows = table.to_arrow()
+    if "kinds" not in rows.column_names or not rows.num_rows:  # of a release that kept more in the table, or of no text
+        return None
+    columns = (rows[name].to_pylist() for name in ("text", "kinds", "dimensions"))
+    uses = {text: _Uses(set(kinds), set(dimensions)) for text, kinds, dimensions in zip(*columns, strict=True)}
     flat = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, np.float16).reshape(-1, dimension)
+    vectors = np.ascontiguousarray(flat, np.float16).reshape(len(uses), -1)
+    return _Published(int(table.version), uses, vectors, rows["embedder"][0].as_py())
 
 
-def _card_from(facts: Mapping[str, Any]) -> SceneCard:
-    told = {name: _tuples(value) for name, value in facts.items() if name != "fields"}
-    fields = tuple(FieldCard(**{name: _tuples(value) for name, value in field.items()}) for field in facts["fields"])
-    return SceneCard(**told, fields=fields)
+def _connect(folder: Path) -> Any:
+    import lancedb
 
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value
+    return lancedb.connect(str(folder))

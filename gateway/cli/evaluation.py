@@ -20,7 +20,7 @@ from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import open_embedder
 from scene_kb.evaluate import Miss, Report, evaluate
 from scene_kb.exchange import GOLDEN, Question, labelled, read_questions, read_scenes
-from scene_kb.index import current
+from scene_kb.index import open_index
 from scene_kb.measures import Bin, Figure, Share
 from scene_kb.models import Candidate, SceneCard
 from scene_kb.resolver import Resolver
@@ -109,7 +109,7 @@ def _of_files(scenes: Path, questions: Path, settings: Settings) -> Asked:
     # By where the scenes lie, so that the next evaluation embeds only what is new.
     place = hashlib.sha256(str(scenes.resolve()).encode()).hexdigest()[:12]
     with index_progress() as progress:
-        index = current(read.cards, settings.cache_folder("index", f"eval-{place}"), embedder, progress=progress)
+        index = open_index(read.cards, settings.cache_folder("index", f"eval-{place}"), embedder, progress=progress)
     return Asked(index.by_ref, asked, resolver_class(settings)(index, embedder), read.withheld)
 
 

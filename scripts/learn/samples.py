@@ -19,7 +19,7 @@ from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder
 from scene_kb.exchange import GOLDEN, Question, labelled, read_questions, read_scenes
 from scene_kb.fields import evidence_among, signs_of
-from scene_kb.index import current
+from scene_kb.index import open_index
 from scene_kb.learned.weights import Weights
 from scene_kb.models import SceneCard
 from scene_kb.recall import terms_of
@@ -159,7 +159,7 @@ def _without(questions: tuple[str, ...], position: int) -> tuple[str, ...]:
 
 
 def resolver_of(world: World, embedder: Embedder, cache: Path, weights: Weights) -> HybridResolver:
-    index = current(world.cards, cache / world.name, embedder)
+    index = open_index(world.cards, cache / world.name, embedder)
     return HybridResolver(index, embedder, weights=weights)
 
 

@@ -11,7 +11,7 @@ from scene_kb.catalog import load_catalog
 from scene_kb.embedders.e5 import E5
 from scene_kb.evaluate import Report, evaluate
 from scene_kb.exchange import labelled, read_questions
-from scene_kb.index import build
+from scene_kb.index import open_index
 from scene_kb.resolver import HybridResolver
 from scene_kb.shipped import folder_of
 from scene_kb.visibility import answering_scenes
@@ -30,7 +30,7 @@ def measured(name: str, folder: Path) -> Report:
         for ref, scene in answering_scenes(catalog, today=date(2026, 11, 30)).items()
     }
     embedder = E5()
-    resolver = HybridResolver(build(tuple(cards.values()), folder, embedder), embedder)
+    resolver = HybridResolver(open_index(tuple(cards.values()), folder, embedder), embedder)
     questions = labelled(read_questions(folder_of(name) / "golden.jsonl"), cards.values())
     return evaluate(cards, questions, lambda _: resolver)
 

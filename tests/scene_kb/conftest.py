@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scene_kb.embedders.base import Embedder, open_embedder
-from scene_kb.index import Index, build
+from scene_kb.index import Index, open_index
 from scene_kb.models import FieldCard, SceneCard
 from scene_kb.resolver import HybridResolver
 
@@ -115,7 +115,7 @@ def embedder() -> Embedder:
 
 @pytest.fixture(scope="session")
 def index(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return build(CARDS, Path(tmp_path_factory.mktemp("index")), embedder)
+    return open_index(CARDS, Path(tmp_path_factory.mktemp("index")), embedder)
 
 
 @pytest.fixture(scope="session")

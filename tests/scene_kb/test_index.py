@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import lancedb
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from scene_kb.embedders.base import Embedder, Side
-from scene_kb.index import NoIndex, build, current, open_index
+from scene_kb.index import open_index
 from scene_kb.resolver import HybridResolver
 from tests.scene_kb.conftest import CARDS, EVERY
 
@@ -28,62 +29,69 @@ class Counting:
 
 
 def test_what_was_built_is_what_is_opened(tmp_path: Path, embedder: Embedder) -> None:
-    built = build(CARDS, tmp_path, embedder)
-    opened = open_index(tmp_path)
-    assert opened.cards == built.cards
-    assert opened.rows == built.rows
+    built = open_index(CARDS, tmp_path, embedder)
+    counting = Counting(embedder)
+    opened = open_index(CARDS, tmp_path, counting)
+    assert counting.texts == []
+    assert (opened.cards, opened.rows, opened.version) == (built.cards, built.rows, built.version)
     assert np.array_equal(opened.vectors, built.vectors)
-    assert opened.embedder == embedder.name
+
+
+def test_each_text_is_a_row_that_says_what_it_stands_for(tmp_path: Path, embedder: Embedder) -> None:
+    open_index(CARDS, tmp_path, embedder)
+    rows = lancedb.connect(str(tmp_path)).open_table("texts").to_arrow().to_pylist()
+    assert len({row["text"] for row in rows}) == len(rows)
+    assert {kind for row in rows for kind in row["kinds"]} >= {"purpose", "question", "field"}
+    first = CARDS[0]
+    assert {tuple(row["dimensions"]) for row in rows if first.purposes[0] in row["text"]} == {first.dimensions}
 
 
 def test_each_distinct_text_is_embedded_once_and_never_again(tmp_path: Path, embedder: Embedder) -> None:
     counting = Counting(embedder)
-    build(CARDS, tmp_path, counting)
+    open_index(CARDS, tmp_path, counting)
     assert len(counting.texts) == len(set(counting.texts))
     counting.texts.clear()
     changed = replace(CARDS[0], purposes=("完全不同的用途",))
-    build((changed, *CARDS[1:]), tmp_path, counting)
+    open_index((changed, *CARDS[1:]), tmp_path, counting)
     assert len(counting.texts) == 1
 
 
 def test_two_builds_of_the_same_cards_rank_alike(tmp_path: Path, embedder: Embedder) -> None:
-    first = build(CARDS, tmp_path / "a", embedder)
-    build(CARDS[:2], tmp_path / "b", embedder)
-    second = build(tuple(reversed(CARDS)), tmp_path / "b", embedder)
+    first = open_index(CARDS, tmp_path / "a", embedder)
+    open_index(CARDS[:2], tmp_path / "b", embedder)
+    second = open_index(tuple(reversed(CARDS)), tmp_path / "b", embedder)
     for query in ("渠道消耗", "ads by channel", "延误"):
         assert HybridResolver(first, embedder).match(query, visible=EVERY) == HybridResolver(second, embedder).match(
             query, visible=EVERY
         )
 
 
-def test_a_published_index_serves_until_a_card_or_a_text_of_it_changes(
+def test_a_published_index_serves_until_a_text_changes(
     tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = current(CARDS, tmp_path, embedder)
-    assert current(reversed(CARDS), tmp_path, embedder).version == first.version
-    changed = current((replace(CARDS[0], metrics=()), *CARDS[1:]), tmp_path, embedder)
+    first = open_index(CARDS, tmp_path, embedder)
+    assert open_index(reversed(CARDS), tmp_path, embedder).version == first.version
+    untold = (replace(CARDS[0], filters=("nothing that is embedded",)), *CARDS[1:])
+    assert open_index(untold, tmp_path, embedder).version == first.version
+    assert open_index(untold, tmp_path, embedder).by_ref[CARDS[0].ref] == untold[0]
+    changed = open_index((replace(CARDS[0], purposes=("完全不同的用途",)), *CARDS[1:]), tmp_path, embedder)
     assert changed.version > first.version
     monkeypatch.setattr("scene_kb.index.field_text", lambda field: f"field {field.name}")
-    assert current(changed.cards, tmp_path, embedder).version > changed.version
+    assert open_index(changed.cards, tmp_path, embedder).version > changed.version
 
 
 def test_vectors_of_another_embedder_are_not_taken_over(tmp_path: Path, embedder: Embedder) -> None:
-    first = build(CARDS[:1], tmp_path, embedder)
+    first = open_index(CARDS[:1], tmp_path, embedder)
     other = Counting(embedder)
     other.name = "another"
-    assert current(CARDS[:1], tmp_path, other).version > first.version
+    assert open_index(CARDS[:1], tmp_path, other).version > first.version
     assert len(other.texts) == len(first.rows)
     with pytest.raises(ValueError, match="another"):
         HybridResolver(first, other)
 
 
-def test_a_folder_without_an_index_says_so(tmp_path: Path) -> None:
-    with pytest.raises(NoIndex):
-        open_index(tmp_path / "nowhere")
-
-
 def test_progress_ends_at_the_number_of_texts(tmp_path: Path, embedder: Embedder) -> None:
     seen: list[tuple[int, int]] = []
-    build(CARDS, tmp_path, embedder, progress=lambda done, total: seen.append((done, total)))
+    open_index(CARDS, tmp_path, embedder, progress=lambda done, total: seen.append((done, total)))
     assert seen[0][0] == 0
     assert seen[-1][0] == seen[-1][1] > 0

@@ -6,7 +6,7 @@ import pytest
 
 from scene_kb.asked import read
 from scene_kb.embedders.base import Embedder
-from scene_kb.index import build
+from scene_kb.index import open_index
 from scene_kb.models import FieldCard, SceneCard
 from scene_kb.recall import View, terms_of, text_to_embed
 from scene_kb.resolver import HybridResolver
@@ -27,7 +27,7 @@ def view(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> View:
         dimensions=("video",),
         dimension_names=(("video",),),
     )
-    index = build((plays,), Path(tmp_path_factory.mktemp("plays")), embedder)
+    index = open_index((plays,), Path(tmp_path_factory.mktemp("plays")), embedder)
     return HybridResolver(index, embedder).view(frozenset({"PLAYS@1"}))
 
 
