@@ -44,7 +44,7 @@ class Gateway:
         with collecting() as spans:
             with _tracer.start_as_current_span(tool) as span:
                 trace_id = format(span.get_span_context().trace_id, "032x")
-                reply, error = await self._take(tool, given, caller)
+                reply, error = await self._take(tool, given, caller, trace_id)
                 if reply is not None:
                     said, session_id = dict(reply.said), reply.session_id
                 else:
@@ -79,13 +79,13 @@ class Gateway:
         return Answered(said, outcome == "refused")
 
     async def _take(
-        self, tool: Tool, given: Mapping[str, object], caller: Caller
+        self, tool: Tool, given: Mapping[str, object], caller: Caller, trace_id: str
     ) -> tuple[Reply | None, Exception | None]:
         try:
             return await self._step(tool, given, caller), None
         except Exception as error:
             if type(error) not in known_errors():
-                _log.exception("step failed", tool=tool, principal=caller.principal.id)
+                _log.exception("step failed", tool=tool, principal=caller.principal.id, trace_id=trace_id)
             return None, error
 
     async def _step(self, tool: Tool, given: Mapping[str, object], caller: Caller) -> Reply:

@@ -33,8 +33,9 @@ def run_ask(settings: Settings, query: str, *, scene: str | None, dimensions: li
     steps = anyio.run(main)
     if as_json:
         print_json(steps)
-    elif session_id := steps["intentRecognition"].get("sessionId"):
-        out.print(Text(f"\nsanbu trace show {session_id}", style="dim"))
+    else:
+        found = steps["intentRecognition"]
+        out.print(Text(f"\nsanbu trace show {found.get('sessionId') or found['traceId']}", style="dim"))
     if any("error" in said for said in steps.values()):
         raise SystemExit(1)
 

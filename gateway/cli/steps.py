@@ -69,7 +69,7 @@ def _selected(said: Wire) -> None:
             it["name"],
             it["role"],
             " ".join((it["type"], it.get("unit", ""))).strip(),
-            " ".join((it["about"], *it["flags"])),
+            _marked(it["about"], it["flags"]),
         )
         for it in said["fields"]
     ]

@@ -43,6 +43,12 @@ def test_ask_ends_where_nothing_matches(settings: Settings) -> None:
     assert list(json.loads(done.stdout)) == ["intentRecognition"]
 
 
+def test_a_person_is_told_how_to_look_behind_a_question_that_nothing_matches(settings: Settings) -> None:
+    command = sanbu(settings, "ask", "帮我写一首诗").stdout.splitlines()[-1]
+    assert command.startswith("sanbu trace show ")
+    assert "no_match" in sanbu(settings, *command.split()[1:]).stdout
+
+
 def test_ask_shows_the_steps_to_a_person(settings: Settings) -> None:
     done = sanbu(settings, "ask", "top 3 best-selling books last week")
     assert done.returncode == 0, done.stderr
