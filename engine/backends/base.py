@@ -22,7 +22,7 @@ BACKENDS: Mapping[str, str] = {
 class ColumnInfo:
     name: str
     type: str
-    """As a dataset field would declare it; `json` for nested values."""
+    """As a dataset field would declare it; `json` for nested values. Or `interval`, which no field can be."""
     nullable: bool
     comment: str
 

@@ -56,6 +56,7 @@ _TYPES: Mapping[str, str] = {
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
     "BLOB": "binary",
     "UUID": "string",
+    "INTERVAL": "interval",
     '"NULL"': "string",  # no value is known, so that none can contradict it
 }
 

@@ -18,6 +18,7 @@ from scene_kb.importers.scenes import DimensionNames, scenes_of
 from scene_kb.models import Scene, Synonyms
 
 _FILE = "data"  # what a backend calls the rows of a single file, which have no name of their own
+_NO_FIELD = {"binary": "bytes", "interval": "lengths of time"}  # types of columns that are left out
 _PAIRED = 6  # dimensions that are tried in pairs for a key, those with most values first
 _REDUCED = 24  # up to so many dimensions a key is reduced one by one; each step counts over the table
 
@@ -44,6 +45,8 @@ class _Table:
     columns: tuple[_Column, ...]
     key: tuple[str, ...] = ()
     """Field names."""
+    left_out: tuple[str, ...] = ()
+    """Columns that no field can be made of, each with what it holds."""
 
     def dimensions(self) -> list[_Column]:
         return [column for column in self.columns if column.guess.role == "dimension"]
@@ -85,10 +88,10 @@ async def draft(url: str, backend: Backend, *, name: str) -> Draft:
 
 async def _looked_at(info: TableInfo, backend: Backend, notes: list[str], *, title: str) -> _Table | None:
     """The table with a guess for each column and its key; None where nothing in it can be shown."""
-    shown = [column for column in info.columns if column.type != "binary"]
-    if len(shown) < len(info.columns):
-        left = ", ".join(column.name for column in info.columns if column.type == "binary")
-        notes.append(f"table '{title}': left out {left}, which hold bytes")
+    shown = [column for column in info.columns if column.type not in _NO_FIELD]
+    left_out = tuple(f"{it.name} ({_NO_FIELD[it.type]})" for it in info.columns if it.type in _NO_FIELD)
+    if left_out:
+        notes.append(f"table '{title}': left out {', '.join(left_out)}")
     if not shown:
         return None
     if not info.row_count:
@@ -100,7 +103,7 @@ async def _looked_at(info: TableInfo, backend: Backend, notes: list[str], *, tit
         _Column(column, profiles.get(column.name), name, guess(column, profiles.get(column.name), rows=info.row_count))
         for column, name in zip(shown, names, strict=True)
     )
-    table = _with_a_dimension(_Table(info.name, title, info.row_count, columns), notes)
+    table = _with_a_dimension(_Table(info.name, title, info.row_count, columns, left_out=left_out), notes)
     return replace(table, key=await _key(table, backend, notes))
 
 
@@ -194,6 +197,8 @@ def _words(text: str) -> Words:
 
 def _comments(table: _Table, dataset: Dataset) -> dict[Place, str]:
     checks = {it.field: it.guess.check for it in table.columns if it.guess.check}
-    comments: dict[Place, str] = {("key",): _CHECK_KEY, ("timeZone",): _CHECK_ZONE, ("fields",): _CHECK_FIELDS}
+    left_out = f" Left out: {', '.join(table.left_out)}." if table.left_out else ""
+    comments: dict[Place, str] = {("key",): _CHECK_KEY, ("timeZone",): _CHECK_ZONE}
+    comments[("fields",)] = _CHECK_FIELDS + left_out
     comments |= {("fields", at): checks[it.name] for at, it in enumerate(dataset.fields) if it.name in checks}
     return comments

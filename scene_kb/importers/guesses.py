@@ -40,7 +40,9 @@ def guess(column: ColumnInfo, profile: ColumnProfile | None, *, rows: int) -> Gu
         return Guess("dimension", column.type, flags=("sensitive",))
     if not is_number(column.type):
         written = profile is not None and profile.distinct * 2 > rows and _longest(profile.samples) > _LONG_TEXT
-        return Guess("dimension", column.type, flags=("freeText",) if written else ())
+        nothing = profile is not None and rows > 0 and not profile.distinct
+        check = "empty in every row; is it a text?" if nothing else ""
+        return Guess("dimension", column.type, flags=("freeText",) if written else (), check=check)
     if kind == "code":
         return Guess("dimension", column.type)
     if kind is not None:

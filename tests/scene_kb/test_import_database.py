@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.backends.base import open_backend
@@ -241,6 +243,28 @@ def test_a_table_without_rows_is_drafted_and_noted(tmp_path: Path) -> None:
     made = drafted(path)
     assert [it.name for it in made.datasets[0].fields] == ["day", "channel", "amount"]
     assert made.notes[0].startswith("table 'orders' has no rows")
+
+
+def test_a_length_of_time_is_left_out_and_the_file_says_so(tmp_path: Path) -> None:
+    columns = "i AS trip_id, INTERVAL (i) MINUTE AS ride_time, CAST('x' AS BLOB) AS photo"
+    path = parquet(tmp_path, "trips", f"SELECT {columns} FROM range(30) t(i)")
+    made = drafted(path)
+    assert [it.name for it in made.datasets[0].fields] == ["trip_id"]
+    assert made.notes == ("table 'trips': left out ride_time (lengths of time), photo (bytes)",)
+    assert "Left out: ride_time (lengths of time), photo (bytes)." in made.files()["apis/trips.yaml"]
+    catalog = loaded(path, tmp_path / "catalog")
+    assert all(answers(catalog, scene, tmp_path) for scene in catalog.scenes)
+
+
+def test_a_column_without_any_value_is_a_text_to_be_checked(tmp_path: Path) -> None:
+    path = tmp_path / "calls.parquet"
+    empty = {"reason": pa.nulls(30), "closed_by": pa.nulls(30, pa.string())}
+    pq.write_table(pa.table({"call_id": range(30), **empty}), path)
+    made = drafted(path)
+    assert {name: made.datasets[0].by_name[name].type for name in empty} == {"reason": "string", "closed_by": "string"}
+    assert made.files()["apis/calls.yaml"].count("# empty in every row; is it a text?") == 2
+    catalog = loaded(path, tmp_path / "catalog")
+    assert answers(catalog, catalog.by_ref["CALLS_ROWS@1"], tmp_path)[0][:3] == ("0", None, None)
 
 
 def test_whole_numbers_beyond_64_bits_stay_whole(tmp_path: Path) -> None:
