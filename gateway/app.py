@@ -74,6 +74,8 @@ class App:
             )
         except EmbedderUnavailable as down:
             _log.warning("questions cannot be embedded", detail=str(down))
+        except Exception:  # raised beside a server it would end it, and over stdio leave it deaf until its client goes
+            _log.exception("the resolver cannot be warmed")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rich.text import Text
 from gateway.app import open_knowledge, resolver_class
 from gateway.cli.catalogs import catalog_folder
 from gateway.cli.faults import Failure
-from gateway.cli.terminal import err, index_progress, out, print_json, table
+from gateway.cli.terminal import counted, err, index_progress, out, print_json, table
 from gateway.log import configure_logging
 from gateway.settings import Settings
 from scene_kb.cards import card_of
@@ -73,7 +73,7 @@ def run_eval(
     for miss in misses:
         _show_miss(miss)
     if len(report.misses) > explain:
-        out.print(Text(f"\n{len(report.misses)} misses; --explain N shows the first N of them"))
+        out.print(Text(f"\n{counted(len(report.misses), 'miss', 'misses')}; --explain N shows the first N of them"))
 
 
 def _of_catalog(settings: Settings) -> Asked:
@@ -142,7 +142,8 @@ def _show(report: Report, *, scenes: int) -> None:
     rows += [_share_row("answerable that are matched", report.answerable_matched)]
     rows += [("expected calibration error", report.judged, f"{report.ece:.3f}", "")]
     rows += [(f"ms {name}", report.judged, *_cells(it, digits=1)) for name, it in report.latency_ms.items()]
-    title = f"{report.judged} questions over {scenes} scenes; {report.embedded:.0%} needed the query's vector"
+    size = f"{counted(report.judged, 'question')} over {counted(scenes, 'scene')}"
+    title = f"{size}; {report.embedded:.0%} needed the query's vector"
     out.print(table(title, ("figure", "of", "value", "95 % interval"), rows, right=(1, 2, 3)))
     if report.no_match is None:
         out.print(Text("no figure for no match: it takes questions with an answer, and questions without"))

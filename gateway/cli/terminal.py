@@ -24,9 +24,9 @@ def print_json(value: object) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
-def counted(number: int, what: str) -> str:
-    """`1 scene`, `2 scenes`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def counted(number: int, what: str, several: str = "") -> str:
+    """`1 scene`, `2 scenes`; `several` where it takes more than an s."""
+    return f"{number} {what}" if number == 1 else f"{number} {several or what + 's'}"
 
 
 def prepared(settings: Settings) -> Place:

@@ -78,7 +78,7 @@ def test_a_person_sees_intervals_and_how_confidence_fits_what_is_right(settings:
     assert done.returncode == 0, done.stderr
     for shown in ("routing recall@1", "0.667", "95 % interval", "expected calibration error", "reliability", "█", "│"):
         assert shown in done.stdout
-    assert "1 misses; --explain N" in done.stdout
+    assert "1 miss; --explain N" in done.stdout
 
 
 def test_a_catalog_is_measured_by_its_own_golden_questions(settings: Settings, catalog: Path) -> None:
