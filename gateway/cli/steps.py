@@ -142,4 +142,6 @@ def _filter(value: object) -> str:
 def _spoken(value: object) -> str:
     if isinstance(value, Mapping) and {"from", "to"} <= set(value):
         return str(value["from"]) if value["from"] == value["to"] else f"{value['from']} – {value['to']}"
+    if isinstance(value, Mapping):  # operators, or one of several conditions
+        return ", ".join(f"{name} {_filter(part)}" for name, part in value.items())
     return str(value)
