@@ -20,6 +20,7 @@ from engine.dataset import Dataset
 from engine.pipeline import Engine
 from engine.query import PageBounds
 from engine.snapshots.base import open_snapshots
+from gateway.choosing import Choosing
 from gateway.identity import Caller, local_caller
 from gateway.settings import Settings, local_user
 from gateway.steps import Steps
@@ -122,7 +123,8 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
             fixed_now=settings.now,
         )
         local = local_caller(local_user(), catalog.policies, dimensions=settings.dimensions)
-        yield App(Gateway(steps), local, settings)
+        choosing = Choosing(settings.ambiguous, settings.choice_seconds, settings.keys())
+        yield App(Gateway(steps, choosing), local, settings)
 
 
 def locate(settings: Settings, *, starting: Callable[[], None] = lambda: None) -> Place:

@@ -13,6 +13,8 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from gateway.asking import awaiting, chooser, sealing
+from gateway.choosing import AnswerAwaited
 from gateway.identity import Caller
 from gateway.tools import TOOLS, described
 from gateway.turns import Answered, Gateway
@@ -48,19 +50,26 @@ def mcp_server(gateway: Gateway, caller_of: CallerOf) -> Server[Any]:
 
     async def call_tool(
         context: ServerRequestContext[Any], params: types.CallToolRequestParams
-    ) -> types.CallToolResult:
+    ) -> types.CallToolResult | types.InputRequiredResult:
         tool = next((name for name, *_ in TOOLS if name == params.name), None)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}. Tools are {', '.join(sorted(names))}.")
-        return tool_result(await gateway.answer(tool, params.arguments or {}, caller_of(context)))
+        choose = chooser(gateway.choosing, context, params, gateway.steps.wall)
+        try:
+            return tool_result(await gateway.answer(tool, params.arguments or {}, caller_of(context), choose=choose))
+        except AnswerAwaited as awaited:
+            return awaiting(awaited, now=gateway.steps.wall())
 
-    return Server(
+    server: Server[Any] = Server(
         "sanbu",
         title="Sanbu data gateway",
         version=version("sanbu"),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+    if gateway.choosing.by != "agent":
+        server.middleware.append(sealing(gateway.choosing, lambda context: caller_of(context).principal.id))
+    return server
 
 
 def tool_result(answered: Answered) -> types.CallToolResult:

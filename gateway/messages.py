@@ -111,6 +111,23 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "有几个场景都可能：看 differs 选一个，把它的 sceneId 传给 fieldSelection。",
         "Several scenes may fit: compare differs, and pass one sceneId to fieldSelection.",
     ),
+    "choose.client": (
+        "有人要查业务数据：{query}\n哪个数据场景能回答？\n{options}\n只回答其中一个 id；都不合适就回答 {none}。",
+        "Somebody asks for business data: {query}\nWhich data scene answers this?\n{options}\n"
+        "Answer with exactly one of these ids, or {none} where none fits. Nothing else.",
+    ),
+    "choose.person": (
+        "“{query}”可以由几个场景回答，请选一个：\n{options}",
+        "Several scenes may answer “{query}”. Which one is meant?\n{options}",
+    ),
+    "CHOSEN_BY_CLIENT.client": (
+        "有几个场景都可能，由客户端的模型选定；如不对，用 fieldSelection 的 sceneId 另选。",
+        "Several scenes might fit; the client's model chose this one. Pass another sceneId to fieldSelection if wrong.",
+    ),
+    "CHOSEN_BY_CLIENT.person": (
+        "有几个场景都可能，由使用者本人选定。",
+        "Several scenes might fit; the person in front of the client chose this one.",
+    ),
     "no_match": (
         "没有场景能回答这个问题；换一种说法也不会有。",
         "No scene answers this; rephrasing will not help.",

@@ -51,6 +51,10 @@ class Settings(BaseSettings):
     embedder: str = Field(
         "auto", description="auto, e5, a sentence-transformers model or folder, or an embeddings endpoint"
     )
+    ambiguous: Literal["agent", "client", "person"] = Field(
+        "agent", description="who chooses where a match is ambiguous: the agent, the client's model, or the person"
+    )
+    choice_seconds: float = Field(20, gt=0, description="that client or person is waited for so long")
     resolver: str = Field("scene_kb.resolver:HybridResolver", description="MODULE:CLASS that finds scenes")
     state_dir: Path = Field(
         user_state_path("sanbu"), description="sessions, snapshots and keys; must outlive a restart"

@@ -20,6 +20,7 @@ from engine.pipeline import Engine, Request
 from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
 from gateway import continuing
 from gateway.arguments import Arguments, CallArguments, FindArguments, QueryArguments, SelectArguments, read
+from gateway.choosing import Choice, Choose
 from gateway.errors import (
     InvalidArguments,
     SessionExpired,
@@ -89,10 +90,12 @@ class Steps:
 
     # intentRecognition ----------------------------------------------------------------------------------------------
 
-    async def find(self, asked: FindArguments, caller: Caller) -> Reply:
+    async def find(self, asked: FindArguments, caller: Caller, *, choose: Choose | None = None) -> Reply:
         """From a task in plain words to a scene. Opens a session unless nothing answers the task.
 
-        Raises UnknownScene, UnknownDimension, SessionNotFound or SessionExpired.
+        `choose`: who is asked where several scenes may fit; without a choice the match stays ambiguous.
+
+        Raises UnknownScene, UnknownDimension, SessionNotFound or SessionExpired, and AnswerAwaited where `choose` does.
         """
         before = await self._open_session(asked.session_id, caller) if asked.session_id else None
         language = language_of(asked.query)
@@ -103,9 +106,13 @@ class Steps:
             match = matches.pinned_match(self._scene(asked.scene_id, caller, pinned))
         else:
             match = await self._match(asked.query, scenes, dimensions)
+        retrieved, choice = match, None
+        if choose is not None and match.verdict == "ambiguous":
+            choice = await self._choice(asked.query, language, match, choose)
+            match = matches.chosen_match(match, choice.ref) if choice.ref else match
         scene = self.catalog.by_ref[match.candidates[0].ref] if match.verdict == "matched" else None
         told = self._told(scene, asked.query, caller, pinned) if scene else _NOTHING_TOLD
-        question = _meaning(asked.query, match, told.recognised)
+        question = _meaning(asked.query, retrieved, told.recognised)
         session_id = before.id if before else new_session_id()
         found = matches.Found(
             query=asked.query,
@@ -118,6 +125,7 @@ class Steps:
             seconds=self.lifetime.idle.seconds,
             hidden=scenes_are_hidden(self.catalog, caller.principal),
             repeated=before is not None and question in _mapping(before.facts, "asked"),
+            chosen_by=choice.by if choice and choice.ref else None,
         )
         facts: dict[str, object] = {"asked": {question: True}}
         if match.verdict == "no_match":
@@ -141,6 +149,13 @@ class Steps:
             )
             span.set_attributes(matches.match_facts(match))
             return match
+
+    async def _choice(self, query: str, language: Language, match: Match, choose: Choose) -> Choice:
+        """What became of the question: the trace says who was asked, and with which outcome."""
+        with _tracer.start_as_current_span("gateway.choose") as span:
+            choice = await choose(matches.question(query, language, match, self.catalog))
+            span.set_attributes({"by": choice.by, "outcome": choice.outcome, "scene": choice.ref or ""})
+            return choice
 
     def _dimensions(self, wanted: tuple[str, ...], scenes: Mapping[str, Scene]) -> frozenset[str]:
         """Names or what people call them, to the catalog's dimension names. Raises UnknownDimension."""

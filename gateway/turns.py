@@ -13,6 +13,7 @@ from opentelemetry import trace
 
 from engine.dataset import Language, language_of
 from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, read
+from gateway.choosing import AGENT_CHOOSES, AnswerAwaited, Choose, Choosing
 from gateway.identity import Caller
 from gateway.problems import known_errors, problem_of
 from gateway.steps import Reply, Steps
@@ -37,14 +38,20 @@ class Answered:
 @dataclass(frozen=True)
 class Gateway:
     steps: Steps
+    choosing: Choosing = AGENT_CHOOSES
 
-    async def answer(self, tool: Tool, given: Mapping[str, object], caller: Caller) -> Answered:
-        """The step's result, with its turn kept. Never raises but for cancellation."""
+    async def answer(
+        self, tool: Tool, given: Mapping[str, object], caller: Caller, *, choose: Choose | None = None
+    ) -> Answered:
+        """The step's result, with its turn kept. `choose`: who is asked where a match is ambiguous; None: nobody.
+
+        Never raises but for cancellation, and AnswerAwaited where `choose` does; then no turn is kept.
+        """
         given = _as_json(given)
         with collecting() as spans:
             with _tracer.start_as_current_span(tool) as span:
                 trace_id = format(span.get_span_context().trace_id, "032x")
-                reply, error = await self._take(tool, given, caller, trace_id)
+                reply, error = await self._take(tool, given, caller, trace_id, choose)
                 if reply is not None:
                     said, session_id = dict(reply.said), reply.session_id
                 else:
@@ -79,20 +86,22 @@ class Gateway:
         return Answered(said, outcome == "refused")
 
     async def _take(
-        self, tool: Tool, given: Mapping[str, object], caller: Caller, trace_id: str
+        self, tool: Tool, given: Mapping[str, object], caller: Caller, trace_id: str, choose: Choose | None
     ) -> tuple[Reply | None, Exception | None]:
         try:
-            return await self._step(tool, given, caller), None
+            return await self._step(tool, given, caller, choose), None
+        except AnswerAwaited:
+            raise
         except Exception as error:
             if type(error) not in known_errors():
                 _log.exception("step failed", tool=tool, principal=caller.principal.id, trace_id=trace_id)
             return None, error
 
-    async def _step(self, tool: Tool, given: Mapping[str, object], caller: Caller) -> Reply:
+    async def _step(self, tool: Tool, given: Mapping[str, object], caller: Caller, choose: Choose | None) -> Reply:
         present = {name: value for name, value in given.items() if value is not None}
         match tool:
             case "intentRecognition":
-                return await self.steps.find(read(FindArguments, present), caller)
+                return await self.steps.find(read(FindArguments, present), caller, choose=choose)
             case "fieldSelection":
                 return await self.steps.select(read(SelectArguments, present), caller)
             case "apiCall":

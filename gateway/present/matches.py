@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.dataset import Language
+from gateway.choosing import By, Option, Question
 from gateway.messages import say
 from gateway.present.scene import ShownParameter, Wire, deprecation, fields, parameter, read_as, suggested
 from scene_kb.fields import SelectedFields
@@ -32,11 +33,26 @@ class Found:
     """The policy hides scenes from this caller, and wants that said."""
     repeated: bool
     """The same question was asked before in this session, in whatever words."""
+    chosen_by: By | None = None
+    """Who chose among several scenes, where somebody was asked and did."""
 
 
 def pinned_match(scene: Scene) -> Match:
     """A match that the caller made: the pinned scene, certain."""
     return Match("matched", (Candidate(scene.ref, 1.0, (), {}),), decisive=False, embedded=False)
+
+
+def chosen_match(match: Match, ref: str) -> Match:
+    """The ambiguous match with the chosen candidate in front; its confidence stays what retrieval gave it."""
+    chosen = tuple(sorted(match.candidates, key=lambda it: it.ref != ref))
+    return Match("matched", chosen, decisive=False, embedded=match.embedded)
+
+
+def question(query: str, language: Language, match: Match, catalog: Catalog) -> Question:
+    """The alternatives of an ambiguous match, for somebody to choose from."""
+    scenes = [catalog.by_ref[it.ref] for it in match.candidates[:ALTERNATIVES]]
+    options = (Option(it.ref, it.scene_id, it.title.said_in(language), _differs(it, language)) for it in scenes)
+    return Question(query, language, tuple(options))
 
 
 def matched(
@@ -72,6 +88,7 @@ def matched(
         "completeness": _scenes_seen(found),
         "warnings": [
             *deprecation(scene, found.language),
+            *_chosen(found),
             *_repeated(found),
             *read_as(ambiguous, found.language),
         ],
@@ -124,6 +141,13 @@ def _repeated(found: Found) -> list[Wire]:
     )
 
 
+def _chosen(found: Found) -> list[Wire]:
+    if found.chosen_by is None:
+        return []
+    message = say(f"CHOSEN_BY_CLIENT.{found.chosen_by}", found.language)
+    return [{"code": "CHOSEN_BY_CLIENT", "message": message, "by": found.chosen_by}]
+
+
 def _why(candidate: Candidate) -> list[str]:
     return [f"{reason.kind}: {reason.text}" for reason in candidate.why[:_WHY]]
 
@@ -135,8 +159,12 @@ def _alternative(candidate: Candidate, found: Found) -> Wire:
         "title": scene.title.said_in(found.language),
         "confidence": round(candidate.confidence, 2),
         "why": _why(candidate)[:1],
-        "differs": scene.differs.said_in(found.language) or scene.purpose.said_in(found.language),
+        "differs": _differs(scene, found.language),
     }
+
+
+def _differs(scene: Scene, language: Language) -> str:
+    return scene.differs.said_in(language) or scene.purpose.said_in(language)
 
 
 def _scenes_seen(found: Found) -> Wire:
