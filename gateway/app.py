@@ -26,7 +26,7 @@ from gateway.settings import Settings, local_user
 from gateway.steps import Steps
 from gateway.turns import Gateway
 from scene_kb import shipped
-from scene_kb.cards import card_of
+from scene_kb.cards import cards_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder, EmbedderUnavailable, open_embedder
 from scene_kb.index import Index, Progress, open_index
@@ -153,8 +153,7 @@ def open_knowledge(
     # By where the catalog lies, so that an edited one takes over the vectors of all that stayed.
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     built = settings.cache_folder("index", f"{catalog.name}-{place}")
-    cards = (card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
-    return open_index(cards, built, embedder, progress=progress), embedder
+    return open_index(cards_of(catalog.scenes, catalog), built, embedder, progress=progress), embedder
 
 
 def resolver_class(settings: Settings) -> Callable[[Index, Embedder], Resolver]:

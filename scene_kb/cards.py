@@ -1,24 +1,28 @@
-"""From a scene and its dataset to the card that ranking reads: every text, in every language it is written in."""
+"""From scenes and their datasets to the cards that ranking reads: every text, in every language it is written in."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from engine.dataset import Dataset, Field, Words
 from engine.folding import fold
-from scene_kb.models import FieldCard, Scene, SceneCard, Synonyms
+from scene_kb.models import Catalog, FieldCard, Scene, SceneCard, Synonyms
 from scene_kb.text import has_han
 
 _VALUES_OF_A_FIELD = 40
 """Legal values beyond these are left to the engine: a field of a thousand cities must not outweigh its neighbours."""
 
 
-def card_of(scene: Scene, dataset: Dataset, synonyms: Synonyms) -> SceneCard:
-    meanings = _Meanings(synonyms)
-    fields = tuple(_field_card(scene, dataset, dataset.by_name[name], meanings) for name in scene.field_names(dataset))
+def cards_of(scenes: Iterable[Scene], catalog: Catalog) -> tuple[SceneCard, ...]:
+    """The cards of some of the catalog's scenes, in their order."""
+    drawn = _FieldCards(catalog.synonyms)
+    return tuple(_card(scene, catalog.dataset_of(scene), catalog.synonyms, drawn) for scene in scenes)
+
+
+def _card(scene: Scene, dataset: Dataset, synonyms: Synonyms, drawn: "_FieldCards") -> SceneCard:
     return SceneCard(
         ref=scene.ref,
         titles=scene.title.every(),
-        fields=fields,
+        fields=drawn.of(scene, dataset),
         purposes=scene.purpose.every(),
         questions=scene.questions,
         parameters=tuple(_parameter_text(scene, dataset)),
@@ -42,19 +46,35 @@ def shown_card(card: SceneCard) -> SceneCard:
     return replace(card, fields=tuple(field for field in card.fields if field.name in shown)) if shown else card
 
 
-def _field_card(scene: Scene, dataset: Dataset, field: Field, meanings: "_Meanings") -> FieldCard:
-    titles = scene.about(field).every() or (field.name,)
-    return FieldCard(
-        name=field.name,
-        titles=titles,
-        aliases=tuple(dict.fromkeys((*field.aliases, *meanings.of(titles)))),
-        role=field.role,
-        type=field.type,
-        values=tuple(
-            name for value in field.values[:_VALUES_OF_A_FIELD] for name in value.names() if not name.isdigit()
-        ),
-        key=field.name in dataset.key,
-    )
+class _FieldCards:
+    """Scenes that read the same fields of a dataset in the same words share one tuple: of ten thousand most do, and
+    what is shared is read, embedded and held once.
+    """
+
+    def __init__(self, synonyms: Synonyms) -> None:
+        self._meanings = _Meanings(synonyms)
+        self._drawn: dict[object, tuple[FieldCard, ...]] = {}
+
+    def of(self, scene: Scene, dataset: Dataset) -> tuple[FieldCard, ...]:
+        names = scene.field_names(dataset)
+        alike = (dataset.api_no, names, tuple(scene.fields.about.items()))
+        if alike not in self._drawn:
+            self._drawn[alike] = tuple(self._card(scene, dataset, dataset.by_name[name]) for name in names)
+        return self._drawn[alike]
+
+    def _card(self, scene: Scene, dataset: Dataset, field: Field) -> FieldCard:
+        titles = scene.about(field).every() or (field.name,)
+        return FieldCard(
+            name=field.name,
+            titles=titles,
+            aliases=tuple(dict.fromkeys((*field.aliases, *self._meanings.of(titles)))),
+            role=field.role,
+            type=field.type,
+            values=tuple(
+                name for value in field.values[:_VALUES_OF_A_FIELD] for name in value.names() if not name.isdigit()
+            ),
+            key=field.name in dataset.key,
+        )
 
 
 def _parameter_text(scene: Scene, dataset: Dataset) -> Iterable[str]:

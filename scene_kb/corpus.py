@@ -73,7 +73,7 @@ class Lists:
 
     def take(self, chosen: Ints) -> "Lists":
         """The chosen lists, in the order of `chosen`."""
-        sizes = self.sizes[chosen]
+        sizes = self.starts[chosen + 1] - self.starts[chosen]
         starts = np.zeros(len(chosen) + 1, np.int32)
         np.cumsum(sizes, out=starts[1:])
         within = np.arange(int(starts[-1]), dtype=np.int32) - np.repeat(starts[:-1], sizes)
@@ -120,6 +120,10 @@ class Corpus:
     """name -> its field; ascending"""
     token_name: Ints
     """item of `names` -> its name; ascending"""
+    name_wording: Ints
+    """name -> its wording"""
+    wordings: Lists
+    """wording -> its tokens; names that say the same, in whichever scene, have one"""
     field_names: Lists
     """field -> its names"""
     field_values: Lists
@@ -146,16 +150,31 @@ def corpus_of(index: Index) -> Corpus:
     return _Builder(index).corpus()
 
 
+@dataclass(frozen=True)
+class _ReadField:
+    names: list[list[int]]
+    """the tokens of each name"""
+    values: list[int]
+    kind: int
+    called: str
+    row: int
+    tokens: tuple[str, ...]
+    """each once: neither a bilingual title nor a list of values makes a field heavier"""
+
+
 class _Builder:
     def __init__(self, index: Index) -> None:
         self._index = index
         self._vocabulary: dict[str, int] = {}
-        self._fields: dict[FieldCard, tuple[list[list[int]], list[int], int]] = {}
+        self._read_fields: dict[FieldCard, _ReadField] = {}
+        # Scenes over one table often hold the very same tuple of fields, which is then read once.
+        self._shared: dict[int, tuple[_ReadField, ...]] = {}
 
     def corpus(self) -> Corpus:
+        documents: list[tuple[str, ...]] = []
         names: list[list[int]] = []
         name_field: list[int] = []
-        field_names: list[list[int]] = []
+        field_names: list[range] = []
         field_values: list[list[int]] = []
         field_group: list[int] = []
         field_rows: list[int] = []
@@ -171,30 +190,33 @@ class _Builder:
             group_title += [self._distinct((title,)) for title in titles]
             shown = {*card.default_fields, *card.metrics, *card.grain}
             first_called: dict[str, int] = {}
-            for field in card.fields:
-                own, values, kind = self._read(field)
-                field_names.append(list(range(len(names), len(names) + len(own))))
-                name_field += [len(field_names) - 1] * len(own)
-                names += own
-                field_values.append(values)
+            own_fields = self._fields(card)
+            for field, own in zip(card.fields, own_fields, strict=True):
+                field_names.append(range(len(names), len(names) + len(own.names)))
+                name_field += [len(field_names) - 1] * len(own.names)
+                names += own.names
+                field_values.append(own.values)
                 field_group.append(numbers[field.group])
                 measured = MEASURED if field.name in card.metrics else 0
-                field_kind.append(kind | (SHOWN if field.name in shown else 0) | measured)
-                called = field.name.rpartition(".")[2].casefold()
-                field_twin.append(first_called.setdefault(called, len(field_names) - 1))
-                field_rows.append(self._index.rows[field_text(field)])
+                field_kind.append(own.kind | (SHOWN if field.name in shown else 0) | measured)
+                field_twin.append(first_called.setdefault(own.called, len(field_names) - 1))
+                field_rows.append(own.row)
             fields.append(range(first_field, len(field_names)))
             groups.append(range(first_group, len(group_title)))
-        documents = tuple(tuple(_document(card)) for card in self._index.cards)
+            documents.append((*_document(card), *(token for own in own_fields for token in own.tokens)))
+        wordings: dict[tuple[int, ...], int] = {}
+        name_wording = [wordings.setdefault(tuple(name), len(wordings)) for name in names]
         return Corpus(
             cards=self._index.cards,
             in_chinese=np.array([any(map(has_han, _titles(card))) for card in self._index.cards], bool),
             in_english=np.array([any(map(has_latin, _titles(card))) for card in self._index.cards], bool),
-            documents=documents,
+            documents=tuple(documents),
             scene_tokens=Lists.of([sorted({self._number(token) for token in each}) for each in documents]),
             about_tokens=Lists.of([self._distinct(_about(card)) for card in self._index.cards]),
             names=Lists.of(names),
             token_name=Lists.of(names).owners(),
+            name_wording=np.asarray(name_wording, np.int32),
+            wordings=Lists.of(tuple(wordings)),
             name_field=np.asarray(name_field, np.int32),
             field_names=Lists.of(field_names),
             field_values=Lists.of(field_values),
@@ -209,12 +231,26 @@ class _Builder:
             vocabulary=self._vocabulary,
         )
 
-    def _read(self, field: FieldCard) -> tuple[list[list[int]], list[int], int]:
-        """The tokens of its names and values, and its kind; read once for all scenes that share the field."""
-        if field not in self._fields:
-            names = [self._distinct((name,)) for name in names_of(field)]
-            self._fields[field] = [each for each in names if each], self._distinct(field.values), kind_of(field)
-        return self._fields[field]
+    def _fields(self, card: SceneCard) -> tuple["_ReadField", ...]:
+        if id(card.fields) not in self._shared:
+            self._shared[id(card.fields)] = tuple(map(self._field, card.fields))
+        return self._shared[id(card.fields)]
+
+    def _field(self, field: FieldCard) -> "_ReadField":
+        if field not in self._read_fields:
+            names = names_of(field)
+            numbers = [self._distinct((name,)) for name in names]
+            self._read_fields[field] = _ReadField(
+                names=[each for each in numbers if each],
+                values=self._distinct(field.values),
+                kind=kind_of(field),
+                called=field.name.rpartition(".")[2].casefold(),
+                row=self._index.rows[field_text(field)],
+                tokens=tuple(
+                    dict.fromkeys(token for text in (*names, *field.values) for token in tokens_of_card(text))
+                ),
+            )
+        return self._read_fields[field]
 
     def _number(self, token: str) -> int:
         return self._vocabulary.setdefault(token, len(self._vocabulary))
@@ -268,20 +304,12 @@ def _about(card: SceneCard) -> Iterator[str]:
 
 
 def _document(card: SceneCard) -> Iterator[str]:
+    """The tokens of what is not a field."""
     for text in (*_about(card), *card.parameters, *card.groups):
         yield from tokens_of_card(text)
     for names in card.dimension_names:
         for name in names:
             yield from tokens_of_card(name)
-    for field in card.fields:
-        yield from _field_tokens(field)
-
-
-@lru_cache(maxsize=1 << 17)
-def _field_tokens(field: FieldCard) -> tuple[str, ...]:
-    """Each token once: neither a bilingual title nor a list of values makes a field heavier."""
-    names = (*names_of(field), *field.values)
-    return tuple(dict.fromkeys(token for name in names for token in tokens_of_card(name)))
 
 
 @lru_cache(maxsize=1 << 17)

@@ -119,12 +119,16 @@ class View:
         return self.corpus.names.sums(self.idf[self.corpus.names.items])
 
     @cached_property
-    def names_with(self) -> Lists:
-        """token -> the names of visible fields that hold it"""
-        seen = _places_of_name_items(self) >= 0
-        token, name = self.corpus.names.items[seen], self.corpus.token_name[seen]
-        order = np.lexsort((name, token))
-        return Lists(np.searchsorted(token[order], np.arange(len(self.idf) + 1)).astype(np.int32), name[order])
+    def wordings_with(self) -> Lists:
+        """token -> the wordings of visible fields' names that hold it"""
+        corpus = self.corpus
+        scene_of_name = corpus.fields.owners()[corpus.name_field]
+        visible = np.unique(corpus.name_wording[_place_of_scene(self)[scene_of_name] >= 0])
+        held = corpus.wordings.take(visible)
+        wording = visible[held.owners()]
+        order = np.lexsort((wording, held.items))
+        starts = np.searchsorted(held.items[order], np.arange(len(self.idf) + 1))
+        return Lists(starts.astype(np.int32), wording[order].astype(np.int32))
 
     @cached_property
     def chunk_vectors(self) -> tuple[Ints, Ints, Floats]:
@@ -223,10 +227,10 @@ def _named_share(view: View, terms: Terms, row: int) -> float:
     nothing for `play_10s`, `average` of "average age" all for `average_age`.
     """
     own = terms.likeness[row] > 0
-    names = view.names_with.take(terms.words[np.flatnonzero(own) - 1]).items
-    if not len(names):
+    wordings = view.wordings_with.take(terms.words[np.flatnonzero(own) - 1]).items
+    if not len(wordings):
         return 0.0
-    held = view.corpus.names.take(names)
+    held = view.corpus.wordings.take(wordings)
     columns = terms.slot[held.items]
     rarity = np.where(own[columns], 0, view.idf[held.items])
     others = np.delete(terms.likeness, row, axis=0).max(axis=0, initial=0.0)

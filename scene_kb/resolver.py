@@ -213,12 +213,14 @@ class HybridResolver:
         return Passed(recalled, evidence, features, scores, best_cosine, stand)
 
     def _allowed(self, view: View, dimensions: frozenset[str]) -> Ints:
+        if not dimensions:
+            return np.arange(len(view.scenes), dtype=np.int32)
         wanted = {name.casefold() for name in dimensions}
         return np.asarray(
             [
                 place
                 for place, scene in enumerate(view.scenes)
-                if not wanted or wanted & {name.casefold() for name in view.index.cards[scene].dimensions}
+                if wanted & {name.casefold() for name in view.index.cards[scene].dimensions}
             ],
             np.int32,
         )

@@ -15,7 +15,7 @@ from gateway.cli.faults import Failure
 from gateway.cli.terminal import counted, err, index_progress, out, print_json, table
 from gateway.log import configure_logging
 from gateway.settings import Settings
-from scene_kb.cards import card_of
+from scene_kb.cards import cards_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import open_embedder
 from scene_kb.evaluate import Miss, Report, evaluate
@@ -87,10 +87,8 @@ def _of_catalog(settings: Settings) -> Asked:
         )
     questions = _read_questions(folder / GOLDEN)
     today = (settings.now or datetime.now(UTC)).date()
-    cards = {
-        ref: card_of(scene, catalog.dataset_of(scene), catalog.synonyms)
-        for ref, scene in answering_scenes(catalog, today=today).items()
-    }
+    answering = answering_scenes(catalog, today=today)
+    cards = dict(zip(answering, cards_of(answering.values(), catalog), strict=True))
     asked = labelled(questions, cards.values())
     with index_progress() as progress:
         index, embedder = open_knowledge(catalog, folder, settings, progress=progress)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scene_kb.asked import read
-from scene_kb.cards import card_of
+from scene_kb.cards import cards_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder
 from scene_kb.exchange import GOLDEN, Question, labelled, read_questions, read_scenes
@@ -104,7 +104,7 @@ def _written_worlds(folder: Path, bench: Path | None) -> Iterator[World]:
 def catalog_worlds(folder: Path) -> Iterator[World]:
     """One world for each position in the scenes' lists of example questions."""
     catalog = load_catalog(folder)
-    cards = tuple(card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
+    cards = cards_of(catalog.scenes, catalog)
     for position in range(max(len(card.questions) for card in cards)):
         asked = [card for card in cards if position < len(card.questions)]
         yield World(
@@ -118,7 +118,7 @@ def catalog_worlds(folder: Path) -> Iterator[World]:
 def golden_world(folder: Path) -> World:
     """A curated catalog as it is, asked its golden questions, those that no scene answers included."""
     catalog = load_catalog(folder)
-    cards = tuple(card_of(scene, catalog.dataset_of(scene), catalog.synonyms) for scene in catalog.scenes)
+    cards = cards_of(catalog.scenes, catalog)
     asked = labelled(read_questions(folder / GOLDEN), cards)
     return World(f"{folder.name}:golden", cards, tuple(asked), catalog=folder.name)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scene_kb.cards import card_of
+from scene_kb.cards import cards_of
 from scene_kb.catalog import load_catalog
 from scene_kb.embedders.e5 import E5
 from scene_kb.evaluate import Report, evaluate
@@ -25,10 +25,8 @@ FLOORS: Mapping[str, Mapping[str, float]] = {
 
 def measured(name: str, folder: Path) -> Report:
     catalog = load_catalog(folder_of(name))
-    cards = {
-        ref: card_of(scene, catalog.dataset_of(scene), catalog.synonyms)
-        for ref, scene in answering_scenes(catalog, today=date(2026, 11, 30)).items()
-    }
+    answering = answering_scenes(catalog, today=date(2026, 11, 30))
+    cards = dict(zip(answering, cards_of(answering.values(), catalog), strict=True))
     embedder = E5()
     resolver = HybridResolver(open_index(tuple(cards.values()), folder, embedder), embedder)
     questions = labelled(read_questions(folder_of(name) / "golden.jsonl"), cards.values())
