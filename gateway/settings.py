@@ -51,6 +51,9 @@ class Settings(BaseSettings):
     embedder: str = Field(
         "auto", description="auto, e5, a sentence-transformers model or folder, or an embeddings endpoint"
     )
+    reranker: str = Field(
+        "", description="cross-encoder:MODEL_OR_FOLDER reads the first candidates again; empty: none, the faster way"
+    )
     ambiguous: Literal["agent", "client", "person"] = Field(
         "agent", description="who chooses where a match is ambiguous: the agent, the client's model, or the person"
     )

@@ -29,6 +29,7 @@ from scene_kb.measures import (
     share,
 )
 from scene_kb.models import Match, SceneCard
+from scene_kb.rerankers.base import Reranker
 from scene_kb.resolver import HybridResolver, Resolver
 
 Clock = Callable[[], float]
@@ -106,6 +107,8 @@ def evaluate_files(
     embedder: Embedder,
     *,
     weights_for: Callable[[tuple[SceneCard, ...]], WeightsOf] | None = None,
+    reranker: Reranker | None = None,
+    counts: Callable[[Question], bool] = lambda _: True,
     folder: Path | None = None,
     clock: Clock = time.perf_counter,
 ) -> Report:
@@ -113,13 +116,15 @@ def evaluate_files(
 
     `weights_for`: of the cards, the weights of each question; for questions that the shipped ones were learned from.
 
+    `counts`: which questions are asked at all; the scenes to choose from are the same.
+
     Raises MalformedLine, UnknownLabel, OSError, EmbedderUnavailable.
     """
     read = read_scenes(scenes)
-    asked = labelled(read_questions(questions), read.cards)
+    asked = [question for question in labelled(read_questions(questions), read.cards) if counts(question)]
     with tempfile.TemporaryDirectory() as passing:
         index = open_index(read.cards, folder or Path(passing), embedder)
-    resolver = HybridResolver(index, embedder)
+    resolver = HybridResolver(index, embedder, reranker=reranker)
     weights_of = weights_for(read.cards) if weights_for else None
     return evaluate(
         index.by_ref,

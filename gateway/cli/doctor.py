@@ -22,6 +22,7 @@ from gateway.log import configure_logging
 from gateway.settings import Settings
 from scene_kb.catalog import load_catalog
 from scene_kb.models import Catalog
+from scene_kb.rerankers.base import open_reranker
 from sessions.stores.base import open_store
 
 _PROBE_S, _PROBE_BYTES = 2, 1000
@@ -55,6 +56,7 @@ async def _look(settings: Settings) -> list[Finding]:
         await _found("session store", lambda: _store(settings)),
         await _found("port", lambda: _port(settings)),
         await _found("resolver", lambda: _resolver(settings)),
+        await _found("reranker", lambda: _reranker(settings)),
     ]
     try:
         place = locate(settings)
@@ -121,6 +123,11 @@ def _a_gateway_answers(settings: Settings) -> bool:
 async def _resolver(settings: Settings) -> str:
     resolver_class(settings)
     return settings.resolver
+
+
+async def _reranker(settings: Settings) -> str:
+    reranker = open_reranker(settings.reranker)
+    return reranker.name if reranker else "none, which is the default"
 
 
 def _size(catalog: Catalog) -> str:

@@ -10,6 +10,7 @@ from gateway.settings import FolderUnusable, Settings
 from scene_kb.diagnostics import CatalogFault
 from scene_kb.embedders.base import EmbedderUnavailable
 from scene_kb.exchange import MalformedLine, UnknownLabel
+from scene_kb.rerankers.base import RerankerUnavailable
 from scene_kb.shipped import DataUnavailable
 from sessions.stores.base import StoreUnavailable
 
@@ -36,7 +37,7 @@ def sentence_for(error: Exception) -> str | None:
             return str(error)
         case CatalogFault():
             return "\n".join(map(str, error.diagnostics))
-        case EmbedderUnavailable():
+        case EmbedderUnavailable() | RerankerUnavailable():
             return f"{error}. {error.remedy}"
         case DataUnavailable() | MalformedLine() | UnknownLabel():
             return str(error)

@@ -3,12 +3,12 @@
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scene_kb.embedders.base import Embedder, EmbedderUnavailable, Side, unit_rows
+from scene_kb.pretrained import ModelUnavailable, load
 
 
 class SentenceTransformers:
@@ -19,16 +19,11 @@ class SentenceTransformers:
         self._turn = threading.Lock()
         self._model_name = setting.partition(":")[2] or "intfloat/multilingual-e5-small"
         try:
-            from sentence_transformers import SentenceTransformer
-
-            model: Any = SentenceTransformer(self._model_name, device="cpu")
-        except ImportError as error:
-            raise EmbedderUnavailable(setting, str(error), "pip install 'sanbu[transformers]'") from error
-        except (OSError, ValueError) as error:
-            raise EmbedderUnavailable(setting, f"no model '{self._model_name}'", "a model's name or folder") from error
-        self._model = model
+            self._model = load("SentenceTransformer", self._model_name)
+        except ModelUnavailable as error:
+            raise EmbedderUnavailable(setting, error.reason, error.remedy) from error
         self._prompts = {"query": "query: ", "document": "passage: "} if "e5" in self._model_name.lower() else {}
-        self.dimension = len(model.encode("a text"))
+        self.dimension = len(self._model.encode("a text", show_progress_bar=False))
 
     @property
     def name(self) -> str:
@@ -40,7 +35,9 @@ class SentenceTransformers:
         if told:
             prefix = self._prompts.get(side, "")
             with self._turn:
-                made = self._model.encode([prefix + texts[row] for row in told], show_progress_bar=False)
+                # In batches of one, at several times the time: beside a longer text a text is padded, and its vector
+                # differs in the last digits.
+                made = self._model.encode([prefix + texts[row] for row in told], batch_size=1, show_progress_bar=False)
             vectors[told] = np.asarray(made, np.float32)
         return unit_rows(vectors)
 

@@ -15,7 +15,16 @@ _FILE = Path(__file__).with_name("folds.json")
 
 def digest_of(card: SceneCard) -> str:
     """Tells a database by its name: the sets describe the same one in slightly different fields."""
-    return sha256(card.ref.casefold().encode()).hexdigest()[:16]
+    return _digest(card.ref)
+
+
+def fold_of_database(ref: str) -> int | None:
+    """The fold that the database lies in; None where nothing was learned from it."""
+    return _folds()[0].get(_digest(ref))
+
+
+def _digest(ref: str) -> str:
+    return sha256(ref.casefold().encode()).hexdigest()[:16]
 
 
 def weights_without(cards: tuple[SceneCard, ...]) -> Callable[[Question], Weights]:

@@ -63,6 +63,12 @@ def test_a_resolver_that_cannot_be_loaded_is_found(settings: Settings) -> None:
     assert list(faults(settings, SANBU_RESOLVER="a:b")) == ["resolver"]
 
 
+def test_a_reranker_that_cannot_be_loaded_is_found_and_what_to_do_is_said(settings: Settings) -> None:
+    found = faults(settings, SANBU_RERANKER="cross-encoder:/nowhere")
+    assert list(found) == ["reranker"]
+    assert "pip install" in found["reranker"] or "write the folder" in found["reranker"]
+
+
 def test_a_port_is_free_or_a_gateways_or_a_fault(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         assert list(faults(settings, SANBU_PORT=str(other.getsockname()[1]))) == ["port"]

@@ -1,9 +1,21 @@
 """The contract of every embedder that is installed, and what is said of the others."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from scene_kb.embedders.base import EMBEDDERS, Embedder, EmbedderUnavailable, open_embedder
+from scene_kb.index import open_index
+from scene_kb.resolver import HybridResolver
+from tests.scene_kb.conftest import CARDS, EVERY
+from tests.scene_kb.weights import minilm
+
+
+@pytest.fixture(scope="module", params=["auto", "sentence-transformers"])
+def embedder(request: pytest.FixtureRequest) -> Embedder:
+    return open_embedder("auto" if request.param == "auto" else f"sentence-transformers:{minilm()}")
 
 
 def test_rows_have_length_one_and_an_empty_text_is_zero(embedder: Embedder) -> None:
@@ -18,6 +30,19 @@ def test_a_text_has_one_vector_alone_and_among_others(embedder: Embedder) -> Non
     together = embedder.embed(texts, side="document")
     alone = np.concatenate([embedder.embed([text], side="document") for text in texts])
     assert np.array_equal(together, alone)
+
+
+def test_an_index_of_any_embedder_finds_scenes(embedder: Embedder, tmp_path: Path) -> None:
+    resolver = HybridResolver(open_index(CARDS, tmp_path, embedder), embedder)
+    found = resolver.match("which flights left late, by route", visible=EVERY)
+    assert found.candidates[0].ref == "QUERY_FLIGHT_DELAY@1"
+
+
+def test_without_the_extra_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(EmbedderUnavailable) as refused:
+        open_embedder("sentence-transformers:any")
+    assert refused.value.remedy == "pip install 'sanbu[transformers]'"
 
 
 @pytest.mark.parametrize("setting", ["word2vec", "", "http://127.0.0.1:9/v1"])

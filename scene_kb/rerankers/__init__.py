@@ -1,0 +1,1 @@
+"""The reranker protocol and one file per reranker."""
