@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -31,6 +32,7 @@ from scene_kb.catalog import load_catalog
 from scene_kb.embedders.base import Embedder, EmbedderUnavailable, open_embedder
 from scene_kb.index import Index, Progress, open_index
 from scene_kb.models import Catalog
+from scene_kb.rerankers.base import open_reranker
 from scene_kb.resolver import Resolver
 from sessions import trace
 from sessions.stores.base import StoreUnavailable, open_store
@@ -91,11 +93,11 @@ class Place:
 async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) -> AsyncIterator[App]:
     """Everything open, and closed again in reverse order.
 
-    Raises CatalogFault, ResolverUnavailable, EmbedderUnavailable, SourceUnavailable, StoreUnavailable, FolderUnusable
-    or DataUnavailable.
+    Raises CatalogFault, ResolverUnavailable, EmbedderUnavailable, RerankerUnavailable, SourceUnavailable,
+    StoreUnavailable, FolderUnusable or DataUnavailable.
     """
     trace.install()
-    make_resolver = resolver_class(settings)
+    make_resolver = resolver_maker(settings)
     place = locate(settings)
     catalog = load_catalog(place.folder)
     index, embedder = open_knowledge(catalog, place.folder, settings, progress=progress)
@@ -154,6 +156,16 @@ def open_knowledge(
     place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     built = settings.cache_folder("index", f"{catalog.name}-{place}")
     return open_index(cards_of(catalog.scenes, catalog), built, embedder, progress=progress), embedder
+
+
+def resolver_maker(settings: Settings) -> Callable[[Index, Embedder], Resolver]:
+    """What finds scenes, with the reranker of the settings where there is one, which is a keyword argument then.
+
+    Raises ResolverUnavailable or RerankerUnavailable.
+    """
+    made: Callable[..., Resolver] = resolver_class(settings)
+    reranker = open_reranker(settings.reranker)
+    return made if reranker is None else partial(made, reranker=reranker)
 
 
 def resolver_class(settings: Settings) -> Callable[[Index, Embedder], Resolver]:

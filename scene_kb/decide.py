@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 
 from scene_kb.learned.weights import Stage, Thresholds
-from scene_kb.recall import Floats
 from scene_kb.rerank import Features
+from scene_kb.view import Floats
 
 Verdict = Literal["matched", "ambiguous", "no_match"]
 

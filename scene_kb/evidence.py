@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scene_kb.corpus import Corpus, Ints, Lists
-from scene_kb.recall import Floats, Terms, View
+from scene_kb.terms import Terms
 from scene_kb.text import is_pair
+from scene_kb.view import Floats, View
 
 _IN_FULL = 0.99
 _SURELY = 0.9

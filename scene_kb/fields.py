@@ -13,9 +13,10 @@ from scene_kb.fieldsigns import DENSE_SIGNS, KEYWORD_SIGNS, field_signs, rarity_
 from scene_kb.grouping import grouped_by
 from scene_kb.learned.weights import Weights
 from scene_kb.models import RankedField, Reason, SceneCard
-from scene_kb.recall import Floats, Terms, View
 from scene_kb.speech import asks_count, asks_number, asks_time
+from scene_kb.terms import Terms
 from scene_kb.text import is_pair
+from scene_kb.view import Floats, View
 
 DEFAULT_LIMIT = 12
 

@@ -6,7 +6,9 @@ import numpy as np
 
 from scene_kb.corpus import IDENTIFIER, NAMING, NUMBER, SHOWN, TIME, Corpus, Ints, Lists
 from scene_kb.evidence import Evidence
-from scene_kb.recall import Floats, Terms, View, field_cosines, weighted
+from scene_kb.recall import field_cosines, weighted
+from scene_kb.terms import Terms
+from scene_kb.view import Floats, View
 
 KEYWORD_SIGNS = (
     "share",  # how much of the field's best name the query covers

@@ -6,7 +6,7 @@ Readers hold what they opened in memory and see a newer version when they open a
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,16 @@ from numpy.typing import NDArray
 from engine.folding import fold
 from scene_kb.embedders.base import Embedder
 from scene_kb.models import FieldCard, SceneCard
+from scene_kb.search import Search, make_searchable
+from scene_kb.text import tokens
 
 os.environ.setdefault("LANCEDB_LOG", "error")  # it warns on stderr of every table that does not exist yet
 
 _TABLE = "texts"
 _TAG = "published"
 _BATCH = 512
+SEARCHED_FROM = 60_000
+"""Distinct texts from which the table is made searchable; below, everything is looked through in memory."""
 
 Progress = Callable[[int, int], None]
 """Called with (texts embedded, texts to embed)."""
@@ -54,6 +58,7 @@ class _Published:
     """By text, in the order of the rows."""
     vectors: NDArray[np.float16]
     embedder: str
+    search: Search | None
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class Index:
     """(distinct texts, dimension), rows of length 1."""
     embedder: str
     version: int
+    search: Search | None = None
+    """Where there are many texts."""
 
     @cached_property
     def by_ref(self) -> Mapping[str, SceneCard]:
@@ -74,7 +81,12 @@ class Index:
 
 
 def open_index(
-    cards: Iterable[SceneCard], folder: Path, embedder: Embedder, *, progress: Progress = lambda *_: None
+    cards: Iterable[SceneCard],
+    folder: Path,
+    embedder: Embedder,
+    *,
+    progress: Progress = lambda *_: None,
+    searched_from: int = SEARCHED_FROM,
 ) -> Index:
     """The index of these cards. Where a text or the embedder is not as published, what is new is embedded and a new
     version is published; the previous one serves until the tag has moved.
@@ -85,12 +97,12 @@ def open_index(
     uses = _uses_of(ordered)
     published = _published(folder)
     if published is not None and (published.embedder, published.uses) == (embedder.name, uses):
-        version, rows, vectors = published.version, tuple(published.uses), published.vectors
+        now = published
     else:
-        rows = tuple(uses)
-        vectors = _vectors(rows, published, embedder, progress)
-        version = _publish(folder, uses, vectors, embedder.name)
-    return Index(ordered, {text: row for row, text in enumerate(rows)}, vectors, embedder.name, version)
+        vectors = _vectors(tuple(uses), published, embedder, progress)
+        now = _publish(folder, _Published(0, uses, vectors, embedder.name, None), searched_from)
+    rows = {text: row for row, text in enumerate(now.uses)}
+    return Index(ordered, rows, now.vectors, now.embedder, now.version, now.search)
 
 
 def chunks_of(card: SceneCard) -> Iterator[Chunk]:
@@ -165,25 +177,33 @@ def _vectors(
     return vectors
 
 
-def _publish(folder: Path, uses: Mapping[str, _Uses], vectors: NDArray[np.float16], embedder: str) -> int:
-    labels = pa.list_(pa.string())
+def _publish(folder: Path, texts: _Published, searched_from: int) -> _Published:
+    """The same as it lies on disk."""
+    labels, uses = pa.list_(pa.string()), texts.uses.values()
+    searched = len(uses) >= searched_from
+    words = (" ".join(tokens(text)) for text in texts.uses) if searched else ("" for _ in uses)
     table = pa.table(
         {
-            "text": pa.array(uses, pa.string()),
-            "kinds": pa.array([sorted(use.kinds) for use in uses.values()], labels),
-            "dimensions": pa.array([sorted(use.dimensions) for use in uses.values()], labels),
-            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1]),
-            "embedder": pa.array([embedder] * len(uses), pa.string()),
+            "row": pa.array(range(len(uses)), pa.int32()),
+            "text": pa.array(texts.uses, pa.string()),
+            "words": pa.array(words, pa.string()),
+            "kinds": pa.array([sorted(use.kinds) for use in uses], labels),
+            "whole": pa.array([use.kinds != {"field"} for use in uses]),
+            "dimensions": pa.array([sorted(use.dimensions) for use in uses], labels),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(texts.vectors.reshape(-1)), texts.vectors.shape[1]),
+            "embedder": pa.array([texts.embedder] * len(uses), pa.string()),
         }
     )
     folder.mkdir(parents=True, exist_ok=True)
     written = _connect(folder).create_table(_TABLE, table, mode="overwrite")
+    if searched:
+        make_searchable(written, len(uses))
     version = int(written.version)
     if _TAG in written.tags.list():
         written.tags.update(_TAG, version)
     else:
         written.tags.create(_TAG, version)
-    return version
+    return replace(texts, version=version, search=Search(written, len(uses)) if searched else None)
 
 
 def _published(folder: Path) -> _Published | None:
@@ -194,13 +214,14 @@ def _published(folder: Path) -> _Published | None:
         return None
     table.checkout(_TAG)
     rows = table.to_arrow()
-    if "kinds" not in rows.column_names or not rows.num_rows:  # of a release that kept more in the table, or of no text
+    if "whole" not in rows.column_names or not rows.num_rows:  # of a release with other columns, or of no text
         return None
     columns = (rows[name].to_pylist() for name in ("text", "kinds", "dimensions"))
     uses = {text: _Uses(set(kinds), set(dimensions)) for text, kinds, dimensions in zip(*columns, strict=True)}
     flat = rows["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     vectors = np.ascontiguousarray(flat, np.float16).reshape(len(uses), -1)
-    return _Published(int(table.version), uses, vectors, rows["embedder"][0].as_py())
+    search = Search(table, len(uses)) if table.list_indices() else None
+    return _Published(int(table.version), uses, vectors, rows["embedder"][0].as_py(), search)
 
 
 def _connect(folder: Path) -> Any:

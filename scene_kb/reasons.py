@@ -5,8 +5,10 @@ import numpy as np
 from scene_kb.corpus import tokens_of_card
 from scene_kb.evidence import Evidence
 from scene_kb.models import Reason
-from scene_kb.recall import Terms, View, weighted
+from scene_kb.recall import weighted
+from scene_kb.terms import Terms
 from scene_kb.text import is_pair
+from scene_kb.view import View
 
 _MOST = 4
 _FIELDS = 2

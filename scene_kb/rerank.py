@@ -10,7 +10,9 @@ import numpy as np
 
 from scene_kb.corpus import CHUNK_KINDS, MEASURED, SHOWN
 from scene_kb.evidence import Evidence, highest_by
-from scene_kb.recall import Floats, Recalled, Terms, View, field_cosines, weighted
+from scene_kb.recall import Recalled, field_cosines, weighted
+from scene_kb.terms import Terms
+from scene_kb.view import Floats, View
 
 KEYWORD_FEATURES = (
     "bm25",  # share of the best score that any document could reach

@@ -18,13 +18,17 @@ from scene_kb.evidence import Evidence, evidence_of, is_familiar, is_strange
 from scene_kb.fields import rank_fields
 from scene_kb.grouping import grouped_by
 from scene_kb.index import Index
-from scene_kb.learned.weights import Linear, Weights, learned_weights
+from scene_kb.learned.weights import Linear, Stage, Weights, learned_weights
 from scene_kb.meaning import Meanings
 from scene_kb.models import Candidate, Match, RankedField
 from scene_kb.reasons import reasons_for
-from scene_kb.recall import Floats, Recalled, Terms, View, recall, terms_of, text_to_embed
+from scene_kb.recall import Recalled, recall
 from scene_kb.rerank import DimensionHits, Features, dense_features, joined, keyword_features
+from scene_kb.rerankers.base import Reranker
+from scene_kb.rerankers.texts import LONGEST_QUERY, candidate_texts
+from scene_kb.terms import Terms, terms_of, text_to_embed
 from scene_kb.text import has_han
+from scene_kb.view import Floats, View
 
 _VIEWS = 16
 """Different sets of visible scenes whose statistics are kept: as many as roles."""
@@ -34,6 +38,10 @@ _ANSWERS = 8
 """Candidates that a match carries."""
 _EXPLAINED = 5
 """Of these, the ones that say why: the first and four alternatives."""
+_RERANKED = 8
+"""First candidates that a reranker reads; behind them stands the right scene of one development question in 300."""
+RERANKER_WEIGHT = 1.0
+"""Of a standard deviation among the scores of those that were read, in the units of the learned scores."""
 
 
 class Resolver(Protocol):
@@ -93,7 +101,9 @@ class Views:
 class HybridResolver:
     """Keywords and late interaction first; the query's vector only where they do not decide."""
 
-    def __init__(self, index: Index, embedder: Embedder, *, weights: Weights | None = None) -> None:
+    def __init__(
+        self, index: Index, embedder: Embedder, *, weights: Weights | None = None, reranker: Reranker | None = None
+    ) -> None:
         """Raises ValueError where the index was made by another embedder."""
         if index.embedder != embedder.name:
             raise ValueError(
@@ -101,6 +111,7 @@ class HybridResolver:
             )
         self.embedder = embedder
         self._weights = weights or learned_weights()
+        self._reranker = reranker
         shown = tuple(map(shown_card, index.cards))
         self._every_field = Views(index)
         # Scenes over one wide table share its fields: they are told apart by what each shows.
@@ -126,19 +137,17 @@ class HybridResolver:
             terms = terms_of(view, asked)
         passed = self.keyword_pass(view, asked, terms, allowed)
         if passed is not None and passed[1] >= self._weights.thresholds.gate:
-            stage, embedded = self._weights.keyword, False
+            stage, vector = self._weights.keyword, None
             seen = passed[0]
         else:
-            stage, embedded = self._weights.full, True
-            seen = self.full_pass(view, asked, terms, allowed, self.vector(view, asked))
-        decision = decide(
-            seen.stand,
-            stage,
-            self._weights.thresholds,
-            strange=strange(view, asked, terms, seen.evidence),
-            familiar=is_familiar(terms, seen.evidence),
-        )
-        return Match(decision.verdict, self._candidates(visible, asked, seen, decision), decision.decisive, embedded)
+            stage, vector = self._weights.full, self.vector(view, asked)
+            seen = self.full_pass(view, asked, terms, allowed, vector)
+        decision = self._decision(view, asked, terms, seen, stage)
+        if self._reranker is not None and not decision.decisive:
+            seen = self._reranked(view, asked, terms, seen, stage.ranking, vector, self._reranker)
+            decision = self._decision(view, asked, terms, seen, stage)
+        candidates = self._candidates(visible, asked, seen, decision)
+        return Match(decision.verdict, candidates, decision.decisive, embedded=vector is not None)
 
     def rank_fields(
         self, task: str, ref: str, *, visible: frozenset[str], permitted: Collection[str]
@@ -211,6 +220,38 @@ class HybridResolver:
         best_cosine = None if dense is None else float(dense[:, recalled.places].max())
         stand = standing(features, scores, words=len(asked.tokens), scenes=len(recalled.names), best_cosine=best_cosine)
         return Passed(recalled, evidence, features, scores, best_cosine, stand)
+
+    def _decision(self, view: View, asked: Asked, terms: Terms, seen: Passed, stage: Stage) -> Decision:
+        return decide(
+            seen.stand,
+            stage,
+            self._weights.thresholds,
+            strange=strange(view, asked, terms, seen.evidence),
+            familiar=is_familiar(terms, seen.evidence),
+        )
+
+    def _reranked(
+        self,
+        view: View,
+        asked: Asked,
+        terms: Terms,
+        seen: Passed,
+        ranking: Linear,
+        vector: Floats | None,
+        reranker: Reranker,
+    ) -> Passed:
+        """The pass with the reranker's word as one feature more: 0, which is its mean, for what it did not read.
+
+        The confidence is then read from the same signs of the new order.
+        """
+        places = seen.stand.order[:_RERANKED]
+        texts = candidate_texts(view, terms, seen.evidence, vector, places, chinese=has_han(asked.text))
+        read = reranker.scores(asked.text[:LONGEST_QUERY], texts)
+        column = np.zeros((len(seen.scores), 1), np.float32)
+        column[list(places), 0] = (read - read.mean()) / max(float(read.std()), 1e-6)
+        features = joined(seen.features, Features(("reranker",), column))
+        ranking = Linear({**ranking.weights, "reranker": RERANKER_WEIGHT}, ranking.bias)
+        return self._passed(asked, seen.recalled, seen.evidence, features, ranking, seen.recalled.dense)
 
     def _allowed(self, view: View, dimensions: frozenset[str]) -> Ints:
         if not dimensions:

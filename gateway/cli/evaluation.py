@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.progress import Progress
 from rich.text import Text
 
-from gateway.app import open_knowledge, resolver_class
+from gateway.app import open_knowledge, resolver_maker
 from gateway.cli.catalogs import catalog_folder
 from gateway.cli.faults import Failure
 from gateway.cli.terminal import counted, err, index_progress, out, print_json, table
@@ -47,7 +47,7 @@ def run_eval(
 
     `catalog`: as the command line names it; without it, and without files, the catalog of the settings is measured.
 
-    Raises Failure, CatalogFault, MalformedLine, UnknownLabel and EmbedderUnavailable.
+    Raises Failure, CatalogFault, MalformedLine, UnknownLabel, EmbedderUnavailable and RerankerUnavailable.
     """
     configure_logging("ERROR")
     if scenes is None and questions is None:
@@ -92,7 +92,7 @@ def _of_catalog(settings: Settings) -> Asked:
     asked = labelled(questions, cards.values())
     with index_progress() as progress:
         index, embedder = open_knowledge(catalog, folder, settings, progress=progress)
-    return Asked(cards, asked, resolver_class(settings)(index, embedder))
+    return Asked(cards, asked, resolver_maker(settings)(index, embedder))
 
 
 def _of_files(scenes: Path, questions: Path, settings: Settings) -> Asked:
@@ -108,7 +108,7 @@ def _of_files(scenes: Path, questions: Path, settings: Settings) -> Asked:
     place = hashlib.sha256(str(scenes.resolve()).encode()).hexdigest()[:12]
     with index_progress() as progress:
         index = open_index(read.cards, settings.cache_folder("index", f"eval-{place}"), embedder, progress=progress)
-    return Asked(index.by_ref, asked, resolver_class(settings)(index, embedder), read.withheld)
+    return Asked(index.by_ref, asked, resolver_maker(settings)(index, embedder), read.withheld)
 
 
 def _read_questions(path: Path) -> tuple[Question, ...]:

@@ -6,8 +6,10 @@ import numpy as np
 
 from scene_kb.evidence import Evidence
 from scene_kb.models import FieldCard, SceneCard
-from scene_kb.recall import Floats, Terms, View, field_cosines, weighted
+from scene_kb.recall import field_cosines, weighted
+from scene_kb.terms import Terms
 from scene_kb.text import has_han
+from scene_kb.view import Floats, View
 
 LONGEST_QUERY = 400
 """Characters of a query that are read."""

@@ -23,8 +23,8 @@ from scene_kb.asked import read
 from scene_kb.embedders.base import Embedder, open_embedder
 from scene_kb.learned.weights import learned_weights
 from scene_kb.pretrained import load
-from scene_kb.recall import terms_of
 from scene_kb.rerankers.texts import LONGEST_QUERY, candidate_texts
+from scene_kb.terms import terms_of
 from scene_kb.text import has_han
 from scripts.learn.databases import weights_without
 from scripts.learn.learn import LEARNING_CATALOGS, ROOT, fold_of, say

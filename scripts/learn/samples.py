@@ -22,8 +22,8 @@ from scene_kb.fields import evidence_among, signs_of
 from scene_kb.index import open_index
 from scene_kb.learned.weights import Weights
 from scene_kb.models import SceneCard
-from scene_kb.recall import terms_of
 from scene_kb.resolver import HybridResolver, strange
+from scene_kb.terms import terms_of
 from scene_kb.text import has_han
 
 Block = NDArray[np.float32]

@@ -8,8 +8,9 @@ from scene_kb.asked import read
 from scene_kb.embedders.base import Embedder
 from scene_kb.index import open_index
 from scene_kb.models import FieldCard, SceneCard
-from scene_kb.recall import View, terms_of, text_to_embed
 from scene_kb.resolver import HybridResolver
+from scene_kb.terms import terms_of, text_to_embed
+from scene_kb.view import View
 
 
 @pytest.fixture(scope="module")
