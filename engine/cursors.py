@@ -6,14 +6,11 @@ Deterministic: the same page of the same snapshot always carries the same cursor
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hmac import compare_digest
-
-from itsdangerous import Signer
 
 from engine.errors import CursorInvalid
+from engine.signing import Signatures
 
 _SALT = "sanbu.cursor"
-_SEPARATOR = "."
 _DIGEST_CHARACTERS = 10
 
 
@@ -33,10 +30,10 @@ class Position:
 
 
 class Cursors:
-    """Signs with the newest of the keys, reads with any of them."""
+    """Signs with the first of the keys, which is the newest, and reads with any of them."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        self._signers = [Signer(key.encode(), salt=_SALT, sep=_SEPARATOR, digest_method=hashlib.sha256) for key in keys]
+        self._signatures = Signatures(keys, salt=_SALT)
 
     def write(self, position: Position, binding: Binding) -> str:
         parts = (
@@ -44,7 +41,7 @@ class Cursors:
             str(position.offset),
             *map(_digest, (binding.owner, binding.arguments, binding.grant)),
         )
-        return self._signers[-1].sign("~".join(parts)).decode()
+        return self._signatures.sign("~".join(parts))
 
     def position(self, cursor: str) -> Position:
         """Where the cursor points, whoever holds it. Raises CursorInvalid where it is altered."""
@@ -63,13 +60,10 @@ class Cursors:
         return Position(snapshot_id, int(offset))
 
     def _parts(self, cursor: str) -> list[str]:
-        given = cursor.encode(errors="replace")
-        value, _, _ = given.rpartition(_SEPARATOR.encode())
-        for signer in self._signers:
-            # Compared as text: a base64 signature has other spellings that decode alike.
-            if compare_digest(signer.sign(value), given):
-                return value.decode().split("~")
-        raise CursorInvalid("altered")
+        text = self._signatures.read(cursor)
+        if text is None:
+            raise CursorInvalid("altered")
+        return text.split("~")
 
 
 def _digest(text: str) -> str:

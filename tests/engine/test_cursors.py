@@ -9,7 +9,7 @@ from engine.errors import CursorInvalid
 
 BINDING = Binding(owner="ada:s1", arguments="digest", grant="grant")
 POSITION = Position("0123456789abcdef", 50)
-CURSORS = Cursors(["old key", "new key"])
+CURSORS = Cursors(["new key", "old key"])  # newest first, as the setting has them
 CURSOR = CURSORS.write(POSITION, BINDING)
 
 
@@ -65,3 +65,4 @@ def test_keys_rotate_without_breaking_cursors_of_the_key_before() -> None:
     before = Cursors(["old key"]).write(POSITION, BINDING)
     assert CURSORS.read(before, BINDING) == POSITION
     assert reason_of(CURSOR, cursors=Cursors(["old key"])) == "altered"
+    assert Cursors(["new key"]).read(CURSOR, BINDING) == POSITION
