@@ -31,10 +31,11 @@ def encode_rows(
     """The table's rows as wire values, with a VALUE_NOT_FINITE note for each column that held what became null."""
     encoded, notes = [], []
     for column, stored in zip(columns, rows.columns, strict=True):
-        values = in_calendar(stored).to_pylist()
+        values = _python_values(in_calendar(stored))
         encode = encoder(column, zone, single=pa.types.is_float32(stored.type))
         encoded.append([None if value is None else encode(value) for value in values])
-        if encoded[-1].count(None) > stored.null_count:
+        nested = pa.types.is_nested(stored.type) and any(map(_holds_not_finite, values))
+        if nested or encoded[-1].count(None) > stored.null_count:
             notes.append(Note("VALUE_NOT_FINITE", column.label))
     return list(zip(*encoded, strict=True)), tuple(notes)
 
@@ -81,6 +82,42 @@ def wire_value(value: object, zone: ZoneInfo) -> object:
         case list() | tuple():
             return [wire_value(item, zone) for item in value]
     return str(value)
+
+
+def _python_values(values: pa.ChunkedArray) -> list[object]:
+    """As `to_pylist`, but that a time outside the calendar within a list or a struct is NaN: nothing on the wire."""
+    if not pa.types.is_nested(values.type):
+        plain: list[object] = values.to_pylist()
+        return plain
+    return [_python_value(scalar) for scalar in values]
+
+
+def _python_value(scalar: pa.Scalar) -> object:
+    if isinstance(scalar, pa.UnionScalar):
+        return _python_value(scalar.value)
+    if not scalar.is_valid:
+        return None
+    if isinstance(scalar, pa.MapScalar):
+        return [[_python_value(pair["key"]), _python_value(pair["value"])] for pair in scalar.values]
+    if isinstance(scalar, pa.ListScalar):
+        return [_python_value(item) for item in scalar.values]
+    if isinstance(scalar, pa.StructScalar):
+        return {name: _python_value(item) for name, item in scalar.items()}
+    if pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns":
+        scalar = scalar.cast(pa.timestamp("us", scalar.type.tz), safe=False)
+    try:
+        value: object = scalar.as_py()
+    except OverflowError:
+        return math.nan
+    return value
+
+
+def _holds_not_finite(value: object) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return any(map(_holds_not_finite, value))
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _is_as_stored(column: Column) -> bool:

@@ -96,7 +96,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "limit without orderBy takes rows in key order, not the top of anything.",
     ),
     "LIMIT_APPLIED": ("{field}：要求 {received}，按上限 {used} 执行。", "{field}: asked {received}, capped at {used}."),
-    "VALUE_NOT_FINITE": ("{field} 中的 NaN 或无穷大显示为 null。", "NaN and infinities in {field} are shown as null."),
+    "VALUE_NOT_FINITE": (
+        "{field} 中的 NaN、无穷大或公元 1 至 9999 年以外的时间显示为 null。",
+        "NaN, infinities and times outside the years 1 to 9999 in {field} are shown as null.",
+    ),
     "CELL_TRUNCATED": ("{field} 的内容过长，已截断。", "A cell of {field} was too long and is cut."),
     "STALE_DATA": ("数据截至 {used}，晚于约定的更新时间。", "The data ends at {used}; it is later than promised."),
     "PARTIAL_FIELD_SET": ("部分字段不可用：{field}。", "Some fields are not available: {field}."),

@@ -5,6 +5,7 @@ nor load, attach or set anything.
 """
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -57,8 +58,13 @@ _TYPES: Mapping[str, str] = {
     "BLOB": "binary",
     "UUID": "string",
     "INTERVAL": "interval",
+    "BIT": "string",
+    "TIME WITH TIME ZONE": "string",
     '"NULL"': "string",  # no value is known, so that none can contradict it
 }
+
+# What Arrow would cut or turn around on the way: they are read as texts. Nested ones too, with all that is around them.
+_NOT_IN_ARROW = re.compile(r"\b(?:UHUGEINT|BIT|INTERVAL|TIME WITH TIME ZONE)\b")
 
 
 class DuckDB:
@@ -253,7 +259,16 @@ def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, 
     statements = cursor.extract_statements(sql)
     if [it.type for it in statements] != [duckdb.StatementType.SELECT]:
         raise ValueError("only one SELECT may reach a connection")
-    return cursor.sql(statements[0], params=dict(parameters)).to_arrow_table()
+    found = cursor.sql(statements[0], params=dict(parameters))
+    kinds = list(map(str, found.types))
+    if any(map(_NOT_IN_ARROW.search, kinds)):
+        found = found.project(", ".join(map(_as_arrow_holds_it, found.columns, kinds)))
+    return found.to_arrow_table()
+
+
+def _as_arrow_holds_it(column: str, kind: str) -> str:
+    name = quoted(column)
+    return f"CAST({name} AS VARCHAR) AS {name}" if _NOT_IN_ARROW.search(kind) else name
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:

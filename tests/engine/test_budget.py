@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.budget import cut_page, token_estimate
+from engine.dataset import Field
 from engine.query import Column, Page, PageBounds
 
 O200K = bpe_openai.get_encoding("o200k_base")
@@ -19,7 +20,8 @@ cells = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_s
 
 
 def columns(count: int) -> list[Column]:
-    return [Column(f"c{index}", None) for index in range(count)]
+    """Of a type in which any value may stand, and be cut."""
+    return [Column(f"c{index}", Field(name=f"c{index}", role="dimension", type="json")) for index in range(count)]
 
 
 def page_of(rows: list[tuple[object, ...]], bounds: PageBounds, *, offset: int = 0, total: int | None = None) -> Page:
