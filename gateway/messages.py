@@ -4,8 +4,10 @@ Wrong in one place is wrong in one line: a key, its zh, its en, with {facts} bet
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from engine.dataset import Language
+if TYPE_CHECKING:  # a caller's client says these too, and loads nothing of the engine
+    from engine.dataset import Language
 
 TEXTS: Mapping[str, tuple[str, str]] = {
     # Completeness ---------------------------------------------------------------------------------------------------
@@ -68,6 +70,27 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "策略对当前角色隐藏了部分场景；如需要可申请权限。",
         "A policy hides some scenes from this role; request access if they are needed.",
     ),
+    "CLIENT_LIMIT_REACHED.pages": (
+        "取满了 {limit} 页，其余未取；用 cursor 继续。",
+        "Stopped after {limit} pages; go on from cursor.",
+    ),
+    "CLIENT_LIMIT_REACHED.rows": (
+        "取满了 {limit} 行，其余未取；用 cursor 继续。",
+        "Stopped after {limit} rows; go on from cursor.",
+    ),
+    "CLIENT_LIMIT_REACHED.seconds": (
+        "{limit} 秒内没有取完，其余未取。",
+        "Not done within {limit} seconds; the rest was not fetched.",
+    ),
+    "CLIENT_LIMIT_REACHED.error": (
+        "取下一页出错，其余未取（{error}）。",
+        "The next page failed, and the rest was not fetched ({error}).",
+    ),
+    "SNAPSHOT_CHANGED": (
+        "冻结的结果已经不在，后面的页不能与这里的行合并；从第一页重新取（{detail}）。",
+        "The frozen rows are gone, and later pages cannot be joined to these; begin again at page one ({detail}).",
+    ),
+    "fetched.partial": ("结果不完整：取到 {n} 行。{why}", "Partial: {n} rows were fetched. {why}"),
     "visibility": ("角色 {roles} 可读的行与字段", "rows and fields that role {roles} may read"),
     "visibility.boundary": (
         "角色 {roles} 可读的行与字段，限于 {bounds}",
@@ -311,7 +334,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def say(key: str, language: Language, **facts: object) -> str:
+def say(key: str, language: "Language", **facts: object) -> str:
     """The sentence for `key`. Raises KeyError for one that nobody wrote."""
     zh, en = TEXTS[key]
     return (zh if language == "zh" else en).format(**facts)

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import httpx2
 import pytest
 
+from gateway.app import App
+from gateway.http import http_app
 from gateway.settings import Settings
 from scene_kb.catalog import load_catalog
 from scene_kb.shipped import folder_of
@@ -72,3 +75,13 @@ def test_the_sample_filters_are_of_fields_that_exist_in_the_ads() -> None:
     assert filters
     for each in filters:
         assert names_in(each) <= set(fields)
+
+
+@pytest.mark.anyio
+async def test_the_sample_that_fetches_a_whole_result_returns_every_row(app: App) -> None:
+    [code] = samples("agent-builder.md", "python")
+    sample: dict[str, Any] = {}
+    exec(code, sample)
+    transport = httpx2.ASGITransport(app=http_app(app))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8722") as http:
+        assert len(await sample["every_row"](http, "把2026-11-01的订单一条条列出来")) == 207
