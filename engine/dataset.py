@@ -24,6 +24,7 @@ Aggregation = Literal["sum", "avg", "min", "max", "count", "countDistinct", "med
 Flag = Literal["estimated", "deprecated", "late", "sensitive", "freeText"]
 WeekStart = Literal["monday", "sunday"]
 Period = Literal["day", "week", "month", "quarter", "year"]
+NamedAfter = Literal["start", "end"]
 
 ROW_COUNT = "row_count"
 
@@ -198,6 +199,33 @@ class Field(Definition):
         return (self.name, *self.about.every(), *self.aliases)
 
 
+class FiscalYear(Definition):
+    """Twelve months from the first of `start_month`. Years and quarters as grains, and words for them, follow it."""
+
+    start_month: int = Setting(ge=1, le=12)
+    named_after: NamedAfter | None = Setting(
+        None, description="which calendar year FY2026 begins or ends in; needed unless it begins in January"
+    )
+
+    @model_validator(mode="after")
+    def _has_a_name(self) -> Self:
+        if self.start_month > 1 and self.named_after is None:
+            raise ValueError(
+                f"fiscalYear begins in month {self.start_month} but does not say which calendar year it is named after;"
+                " write namedAfter: start or namedAfter: end"
+            )
+        return self
+
+    @property
+    def months_late(self) -> int:
+        """How many months after January it begins."""
+        return self.start_month - 1
+
+    def first_month(self, number: int) -> tuple[int, int]:
+        """(calendar year, month) in which the year of that number begins."""
+        return number - (self.months_late > 0 and self.named_after == "end"), self.start_month
+
+
 class Freshness(Definition):
     """How long a result may be reused, and from when its data counts as late."""
 
@@ -226,6 +254,7 @@ class Dataset(Definition):
     time_column: str | None = None
     time_zone: ZoneName = "UTC"
     week_start: WeekStart = "monday"
+    fiscal_year: FiscalYear | None = Setting(None, description="left out: no words for fiscal years are understood")
     clock: datetime | None = Setting(None, description="a fixed 'now', for data that does not grow")
     freshness: Freshness = Freshness()
     sources: tuple[Source, ...] = Setting(min_length=1)
@@ -303,6 +332,12 @@ class Dataset(Definition):
         """The field's own and those of every field that it is computed from, each once: a ratio of estimates is one."""
         beneath = (self.flags_of(self.by_name[name]) for name in field.operand_names())
         return tuple(dict.fromkeys((*field.flags, *(flag for flags in beneath for flag in flags))))
+
+    def months_late(self, grain: str) -> int:
+        """How many months after the calendar's periods of that grain those of the fiscal year begin."""
+        if self.fiscal_year is None or grain not in ("quarter", "year"):
+            return 0
+        return self.fiscal_year.months_late % (3 if grain == "quarter" else 12)
 
     @property
     def zone(self) -> ZoneInfo:

@@ -83,7 +83,7 @@ class Engine:
         query = request.query
         grant = self.grant(query.api_no, request.principal)
         dataset = self.datasets[query.api_no]
-        resolved = resolve(query, dataset, grant, clock=Clock(request.now, dataset.zone, dataset.week_start))
+        resolved = resolve(query, dataset, grant, clock=_clock(request.now, dataset))
         chosen = route(resolved)
         backend = self.backends[chosen.source.url]
         row_cap = grant.caps.rows if query.limit is None else min(query.limit, grant.caps.rows)
@@ -154,6 +154,10 @@ class Engine:
             return fresh
 
         return await self.flights.run(key, fetch), False, 0
+
+
+def _clock(now: datetime, dataset: Dataset) -> Clock:
+    return Clock(now, dataset.zone, dataset.week_start, dataset.fiscal_year)
 
 
 def _as_seen(snapshot: Snapshot, plan: Plan) -> Snapshot:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
-from engine.dataset import Aggregation, Dataset, Field, Source, WeekStart
+from engine.dataset import Aggregation, Dataset, Field, FiscalYear, Source, WeekStart
 from engine.policy import Caps, RowRuleText
 
 Operator = Literal["eq", "ne", "in", "notIn", "gt", "gte", "lt", "lte", "between", "contains", "startsWith", "isNull"]
@@ -92,6 +92,7 @@ class Clock:
     now: datetime
     zone: ZoneInfo
     week_start: WeekStart
+    fiscal_year: FiscalYear | None = None
 
 
 @dataclass(frozen=True)

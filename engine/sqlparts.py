@@ -136,6 +136,10 @@ def time_bucket(value: exp.Expr, column: Column, dataset: Dataset) -> exp.Expr:
     if column.grain == "week" and dataset.week_start == "sunday":
         # Truncation begins weeks on Monday: step a day forward into the week, and back from its start.
         return _days_later(exp.cast(_truncated(_days_later(day, 1), "WEEK"), exp.DataType.Type.DATE), -1)
+    late = dataset.months_late(column.grain)
+    if late:
+        # Truncation begins years in January: step back by as much as the fiscal year is late, and forward again.
+        return _months_later(_truncated(_months_later(day, -late), column.grain.upper()), late)
     return exp.cast(_truncated(day, column.grain.upper()), exp.DataType.Type.DATE)
 
 
@@ -145,6 +149,12 @@ def _zone(dataset: Dataset) -> exp.Expr:
 
 def _truncated(value: exp.Expr, unit: str) -> exp.Expr:
     return exp.func("DATE_TRUNC", exp.Literal.string(unit), value, dialect="duckdb")
+
+
+def _months_later(day: exp.Expr, months: int) -> exp.Expr:
+    """A day that the month lacks becomes its last, and so stays in the month."""
+    moved = exp.Add(this=day, expression=exp.Interval(this=exp.Literal.string(str(months)), unit=exp.var("MONTH")))
+    return exp.cast(moved, exp.DataType.Type.DATE)
 
 
 def _days_later(day: exp.Expr, days: int) -> exp.Expr:

@@ -6,6 +6,7 @@ from datetime import date, datetime, time, timedelta
 from engine.dataset import Field
 from engine.errors import Fault, InvalidParameter
 from engine.query import Canonical, Clock, Condition, Note, Operator
+from engine.times.fiscal import FISCAL_SIGN
 from engine.times.spans import ImpossibleDate, ReversedRange, Span, around, span_of, spans_in
 
 
@@ -46,20 +47,29 @@ def _spans(field: Field, item: object, clock: Clock) -> tuple[Span, ...]:
         return (_joined(field, item, _span(field, item["from"], clock), _span(field, item["to"], clock)),)
     if isinstance(item, str):
         try:
-            whole = span_of(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
-            found = (whole,) if whole else spans_in(item, now=clock.now, zone=clock.zone, week_start=clock.week_start)
+            found = _read(item, clock)
         except ReversedRange as error:
             raise _fault(field, item, "rangeReversed") from error
         except ImpossibleDate as error:
             raise _fault(field, item, "impossibleDate") from error
-        if found and not _number_left_over(item, found):
+        if found and not _time_left_over(item, found):
             return found
     raise _fault(field, item, "notADate")
 
 
-def _number_left_over(text: str, found: Sequence[Span]) -> bool:
+def _read(text: str, clock: Clock) -> tuple[Span, ...]:
+    """The one span that the text is, or those that stand in it. Raises ImpossibleDate."""
+    now, zone, week_start, fiscal_year = clock.now, clock.zone, clock.week_start, clock.fiscal_year
+    whole = span_of(text, now=now, zone=zone, week_start=week_start, fiscal_year=fiscal_year)
+    if whole is not None:
+        return (whole,)
+    return spans_in(text, now=now, zone=zone, week_start=week_start, fiscal_year=fiscal_year)
+
+
+def _time_left_over(text: str, found: Sequence[Span]) -> bool:
     """Whether a part that was not understood may have been a time too: half of a range must not pass for all of it."""
-    return any(character.isdigit() for character in "".join(around(text, found)))
+    rest = "".join(around(text, found))
+    return any(character.isdigit() for character in rest) or FISCAL_SIGN.search(rest.lower()) is not None
 
 
 def _named(field: Field, item: object, clock: Clock) -> list[tuple[object, Span]]:

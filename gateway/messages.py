@@ -45,6 +45,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "角色 {roles} 只能读范围内的部分行",
         "role {roles} may read only part of the scope",
     ),
+    "fiscal": (
+        "年和季度按财年计，财年从 {month} 月开始。",
+        " Years and quarters are those of the fiscal year, which begins in {month}.",
+    ),
     "not_compared": (
         "只在对比周期有数据、本期没有的分组不在结果里。",
         " Groups with rows only in the earlier period have no row here.",

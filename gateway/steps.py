@@ -394,7 +394,7 @@ class Steps:
         dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
         fields = {it.name: dataset.by_name[it.name] for it in scene.parameters if it.name in grant.fields}
         legal = {name: legal_values(field, grant) for name, field in fields.items()}
-        clock = Clock(self._now(pinned, dataset), dataset.zone, dataset.week_start)
+        clock = Clock(self._now(pinned, dataset), dataset.zone, dataset.week_start, dataset.fiscal_year)
         temporal = (field for field in fields.values() if field.temporal)
         return Told(
             recognised=recognise.recognised(query, fields, legal, clock),

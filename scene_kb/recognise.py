@@ -88,7 +88,13 @@ def unknown_values(
 
 def _spans(query: str, clock: Clock) -> list[Span]:
     try:
-        read = spans_in(query[:LONGEST], now=clock.now, zone=clock.zone, week_start=clock.week_start)
+        read = spans_in(
+            query[:LONGEST],
+            now=clock.now,
+            zone=clock.zone,
+            week_start=clock.week_start,
+            fiscal_year=clock.fiscal_year,
+        )
     except ReversedRange as error:
         raise InvalidParameter("query", error.text, "rangeReversed") from error
     except ImpossibleDate as error:

@@ -221,7 +221,7 @@ def _edge_days(match: re.Match[str], anchor: Anchor) -> Part | None:
 
 
 def _last_period(match: re.Match[str], anchor: Anchor) -> Part:
-    return month_of(12) if match["unit"] == "月" else quarter_of(4)
+    return month_of(12) if match["unit"] == "月" else quarter_of(4, anchor)
 
 
 def _day_of_month(match: re.Match[str], anchor: Anchor) -> Part | None:
@@ -249,7 +249,7 @@ def _edge_of_year(match: re.Match[str], anchor: Anchor) -> Part:
 
 def _first_months(match: re.Match[str], anchor: Anchor) -> Part | None:
     count = _number(match["count"]) * (3 if match["unit"].startswith("季") else 1)
-    return first_months_of(count) if 1 <= count <= 12 else None
+    return first_months_of(count, anchor) if 1 <= count <= 12 else None
 
 
 def _same_ago(match: re.Match[str], anchor: Anchor) -> SameAgo:
@@ -331,11 +331,11 @@ ZH: Final[tuple[Rule, ...]] = (
         _ago,
     ),
     # 上半年 下半月; 三季度 第一季度
-    rule(r"(?P<half>[上下])半年度?", lambda match, anchor: half_of(_FIRST_OR_SECOND[match["half"]])),
+    rule(r"(?P<half>[上下])半年度?", lambda match, anchor: half_of(_FIRST_OR_SECOND[match["half"]], anchor)),
     rule(r"(?P<half>[上下])半个?月", lambda match, anchor: half_of_month(_FIRST_OR_SECOND[match["half"]])),
     rule(
         rf"(?<![近\d{_HAN}])(?:第?(?P<quarter>[一二三四1-4])季度|第(?P<short>[一二三四1-4])季(?!节))",
-        lambda match, anchor: quarter_of(_number(match["quarter"] or match["short"])),
+        lambda match, anchor: quarter_of(_number(match["quarter"] or match["short"]), anchor),
     ),
     # 11月第一周 11月最后一周; 去年最后一个季度
     rule(

@@ -173,11 +173,11 @@ DIGITS: Final[tuple[Rule, ...]] = (
     rule(rf"{_ALONE}(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.{_CENTURY}{_END}", _iso_day),
     rule(
         r"(?<![a-z0-9_])" + _YEAR_BESIDE.format("q(?P<quarter>[1-4])"),
-        lambda match, anchor: _of_year(quarter_of(int(match["quarter"])), match, anchor),
+        lambda match, anchor: _of_year(quarter_of(int(match["quarter"]), anchor), match, anchor),
     ),
     rule(
         r"(?<![a-z0-9_])" + _YEAR_BESIDE.format("h(?P<half>[12])"),
-        lambda match, anchor: _of_year(half_of(int(match["half"])), match, anchor),
+        lambda match, anchor: _of_year(half_of(int(match["half"]), anchor), match, anchor),
     ),
     rule(
         r"(?:(?<![a-z0-9_.:])|(?<=\dt))(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)"

@@ -5,6 +5,7 @@ Much of a pattern says what is *not* meant: "May I" is no month, "top 10 Nov cam
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Final
 
@@ -133,7 +134,8 @@ def _relative_day(match: re.Match[str], anchor: Anchor) -> Days:
 def _relative_period(match: re.Match[str], anchor: Anchor) -> Days:
     """The calendar's period. "the last month" is said of it and of the last thirty days, so there it is ambiguous."""
     found = relative_period(anchor, _UNITS[match["unit"]], _STEPS[match["step"]])
-    return Days(found.first, found.last, found.unit, ambiguous=match["step"] == "last" and match["the"] is not None)
+    either = match["step"] == "last" and match["the"] is not None
+    return replace(found, ambiguous=found.ambiguous or either)
 
 
 def _weekend(match: re.Match[str], anchor: Anchor) -> Days | Part:
@@ -178,7 +180,9 @@ def _weekday(match: re.Match[str], anchor: Anchor) -> Days | Part:
 
 
 def _to_date(match: re.Match[str], anchor: Anchor) -> Days:
-    return to_date(anchor, _UNITS[match["unit"]])
+    """Year to date is said of the fiscal year too, so it is ambiguous where that is another one."""
+    found = to_date(anchor, _UNITS[match["unit"]])
+    return replace(found, ambiguous=found.ambiguous or (_UNITS[match["unit"]] == "year" and anchor.months_late > 0))
 
 
 def _of_year(part: Part, match: re.Match[str], anchor: Anchor) -> Part | Days:
@@ -191,7 +195,7 @@ def _ordinal_part(match: re.Match[str], anchor: Anchor) -> Part | Days | None:
     number = _ORDINALS[match["ordinal"]]
     if match["unit"] == "half" and number > 2:
         return None
-    return _of_year(half_of(number) if match["unit"] == "half" else quarter_of(number), match, anchor)
+    return _of_year(half_of(number, anchor) if match["unit"] == "half" else quarter_of(number, anchor), match, anchor)
 
 
 def _month(match: re.Match[str], anchor: Anchor) -> Part | Days:
@@ -364,7 +368,9 @@ EN: Final[tuple[Rule, ...]] = (
     ),
     rule(
         rf"\b(?:the )?(?:last|final) (?P<unit>month|quarter) of (?:{_YEAR}|(?=(?:last|this|next|the) year\b))",
-        lambda match, anchor: _of_year(month_of(12) if match["unit"] == "month" else quarter_of(4), match, anchor),
+        lambda match, anchor: _of_year(
+            month_of(12) if match["unit"] == "month" else quarter_of(4, anchor), match, anchor
+        ),
     ),
     rule(
         rf"{_after('last week of', 'first day of', 'last day of', '[0-9] days of', 'half of')}the {_PERIOD}\b",

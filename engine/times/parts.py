@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
 
-from engine.dataset import WeekStart
+from engine.dataset import FiscalYear, WeekStart
 
-Unit = Literal["year", "half", "quarter", "month", "third", "week", "day"]
+Unit = Literal["fiscalYear", "year", "half", "quarter", "month", "third", "week", "day"]
 
-_MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "half": 6, "year": 12}
+_MONTHS: dict[Unit, int] = {"month": 1, "quarter": 3, "half": 6, "year": 12, "fiscalYear": 12}
 _DAYS: dict[Unit, int] = {"day": 1, "week": 7}
 _FARTHEST = 100  # periods looked through for a part: more than the eight years that February 29 can be away
 
@@ -30,10 +30,11 @@ class Backwards(ValueError):
 
 @dataclass(frozen=True)
 class Anchor:
-    """What relative expressions hang on: the moment, in the reader's own zone, and the first day of a week."""
+    """What expressions hang on: the moment, in the reader's own zone, the first day of a week, the fiscal year."""
 
     now: datetime
     week_start: WeekStart
+    fiscal_year: FiscalYear | None = None
 
     @property
     def today(self) -> date:
@@ -43,6 +44,18 @@ class Anchor:
     def zone(self) -> tzinfo:
         assert self.now.tzinfo is not None
         return self.now.tzinfo
+
+    @property
+    def months_late(self) -> int:
+        """How many months after January the fiscal year begins; 0 where there is none."""
+        return self.fiscal_year.months_late if self.fiscal_year else 0
+
+    def period(self, day: date, unit: "Unit") -> "Days":
+        """The period of that unit in which the day lies."""
+        if unit != "fiscalYear":
+            return period_of(day, unit, self.week_start)
+        first = shift(day.replace(day=1), "month", -((day.month - 1 - self.months_late) % 12))
+        return Days(first, shift(shift(first, "month", 12), "day", -1), unit)
 
 
 @dataclass(frozen=True)
@@ -112,8 +125,13 @@ class SameAgo:
     """The subject must be such a unit too: 前一周 beside 上周 is the week before that, beside 昨天 it is not."""
 
 
+@dataclass(frozen=True)
+class Unplaced:
+    """A fiscal period where no fiscal year is set: no time, and no part of it is taken for a calendar's (fiscal Q2)."""
+
+
 Placed = Days | Moments
-Piece = Placed | Part | TimeOfDay | SameAgo
+Piece = Placed | Part | TimeOfDay | SameAgo | Unplaced
 
 
 @dataclass(frozen=True)
@@ -156,9 +174,13 @@ def period_of(day: date, unit: Unit, week_start: WeekStart) -> Days:
 
 
 def relative_period(anchor: Anchor, unit: Unit, count: int) -> Days:
-    """The period of today shifted by whole periods: -1 is the last one, 0 the current one."""
-    here = period_of(anchor.today, unit, anchor.week_start)
-    return period_of(shift(here.first, unit, count), unit, anchor.week_start)
+    """The period of today shifted by whole periods: -1 is the last one, 0 the current one.
+
+    A quarter is ambiguous where those of the fiscal year begin in other months.
+    """
+    here = anchor.period(anchor.today, unit)
+    found = anchor.period(shift(here.first, unit, count), unit)
+    return replace(found, ambiguous=unit == "quarter" and anchor.months_late % 3 > 0)
 
 
 def relative_weekday(anchor: Anchor, weekday: int, weeks: int) -> Days:
@@ -197,7 +219,8 @@ def rolling_time(anchor: Anchor, length: timedelta) -> Moments:
 
 def to_date(anchor: Anchor, unit: Unit) -> Days:
     """From the start of the current period to today, today included."""
-    return Days(period_of(anchor.today, unit, anchor.week_start).first, anchor.today)
+    here = relative_period(anchor, unit, 0)
+    return Days(here.first, anchor.today, ambiguous=here.ambiguous)
 
 
 def days_ago(anchor: Anchor, unit: Unit, count: int) -> Days:
@@ -219,7 +242,7 @@ def month_of(month: int, *, ambiguous: bool = False) -> Part:
     date(2000, month, 1)
 
     def within(year: Days) -> Days:
-        return period_of(date(year.first.year, month, 1), "month", "monday")
+        return period_of(_month_within(year, month), "month", "monday")
 
     return Part("month", "year", within, ambiguous=ambiguous)
 
@@ -229,7 +252,7 @@ def day_of_year(month: int, day: int, *, ambiguous: bool = False) -> Part:
     date(2000, month, day)
 
     def within(year: Days) -> Days | None:
-        return _day(year.first.year, month, day)
+        return _day(_month_within(year, month).year, month, day)
 
     return Part("day", "year", within, states=("month",), ambiguous=ambiguous)
 
@@ -325,18 +348,33 @@ def week_of_month(week: int) -> Part:
     return Part("third", "month", within, ambiguous=True, needs_period=True)
 
 
-def quarter_of(quarter: int) -> Part:
-    return Part("quarter", "year", lambda year: period_of(date(year.first.year, 3 * quarter, 1), "quarter", "monday"))
+def quarter_of(quarter: int, anchor: Anchor) -> Part:
+    return _months_of("quarter", 3 * quarter - 3, 3, anchor)
 
 
-def half_of(half: int) -> Part:
-    return Part("half", "year", lambda year: period_of(date(year.first.year, 6 * half, 1), "half", "monday"))
+def half_of(half: int, anchor: Anchor) -> Part:
+    return _months_of("half", 6 * half - 6, 6, anchor)
 
 
-def first_months_of(count: int) -> Part:
+def first_months_of(count: int, anchor: Anchor) -> Part:
     """The first so many months of a year (前三季度)."""
     date(2000, count, 1)
-    return Part("half", "year", lambda year: Days(year.first, shift(shift(year.first, "month", count), "day", -1)))
+    return _months_of("half", 0, count, anchor)
+
+
+def _months_of(unit: Unit, skipped: int, count: int, anchor: Anchor) -> Part:
+    """Months of the calendar's year, which is ambiguous where the fiscal year begins in another month."""
+
+    def within(year: Days) -> Days:
+        first = shift(year.first, "month", skipped)
+        return Days(first, shift(shift(first, "month", count), "day", -1), unit)
+
+    return Part(unit, "year", within, ambiguous=anchor.months_late > 0)
+
+
+def in_fiscal_year(part: Part) -> Part:
+    """The part of a year as one of the fiscal year: its second quarter, or the April that lies in it."""
+    return replace(part, of="fiscalYear", ambiguous=part.ambiguous and part.unit not in ("quarter", "half"))
 
 
 def weekday_of(weekday: int) -> Part:
@@ -377,13 +415,18 @@ def inside(part: Part, whole: Days) -> Days:
 def _found(part: Part, anchor: Anchor, bound: date, direction: Literal[-1, 1]) -> Days:
     skipped = False
     for step in range(_FARTHEST):
-        whole = period_of(shift(bound, part.of, direction * step), part.of, anchor.week_start)
+        whole = anchor.period(shift(bound, part.of, direction * step), part.of)
         found = part.within(whole)
         if found is None:
             skipped = True
         elif (found.first - bound).days * direction >= 0:
             return replace(found, ambiguous=found.ambiguous or part.ambiguous or skipped)
     raise ValueError("no period has such a part")
+
+
+def _month_within(year: Days, month: int) -> date:
+    """The first of that month; a fiscal year goes on into the next calendar year."""
+    return date(year.first.year + (month < year.first.month), month, 1)
 
 
 def _day(year: int, month: int, day: int) -> Days | None:

@@ -18,12 +18,12 @@ from engine.times.parts import (
     SameAgo,
     TimeOfDay,
     Unit,
+    Unplaced,
     earliest,
     end_of,
     inside,
     latest,
     on_day,
-    period_of,
     shift,
     shifted,
     start_of,
@@ -38,6 +38,8 @@ class Phrase:
     pieces: tuple[Piece, ...]
     start: int
     end: int
+    fiscal: bool = False
+    """Whether a word for a fiscal period stands in it."""
 
     @property
     def head(self) -> Piece:
@@ -54,6 +56,8 @@ class Said:
 
 def meaning_of(ends: Sequence[Phrase], said: Said | None, anchor: Anchor) -> Placed | SameAgo | None:
     """One phrase, or the two ends of a range. None where it is no time by itself, such as an hour without its day."""
+    if any(isinstance(phrase.head, Unplaced) for phrase in ends):
+        return None
     if len(ends) == 2:
         return _range(ends[0], ends[1], anchor)
     (phrase,) = ends
@@ -66,7 +70,7 @@ def meaning_of(ends: Sequence[Phrase], said: Said | None, anchor: Anchor) -> Pla
         return on_day(head, Days(anchor.today, anchor.today), anchor) if head.half_known and not head.window else None
     if isinstance(head, Part):
         if said is not None and head.of in said.units:
-            return _narrowed(inside(head, period_of(said.day, head.of, anchor.week_start)), phrase, anchor)
+            return _narrowed(inside(head, anchor.period(said.day, head.of)), phrase, anchor)
         if head.needs_period:
             return None
     return _latest(phrase, anchor, not_after=anchor.today)
@@ -98,7 +102,7 @@ def before_subject(same: SameAgo, subject: Placed | None, anchor: Anchor) -> Pla
     if subject is None or (same.of_its_kind and not (isinstance(subject, Days) and subject.unit == same.unit)):
         if same.alone is None:
             return None
-        subject = period_of(anchor.today, same.alone, anchor.week_start)
+        subject = anchor.period(anchor.today, same.alone)
     if isinstance(subject, Days):
         return shifted(subject, same.unit, -same.count)
     start, end = (_moment_ago(moment, same, anchor) for moment in (subject.start, subject.end))
@@ -147,7 +151,7 @@ def _next(end: Part, start: date, anchor: Anchor) -> Days:
     Across most of a year or month it is not meant: 11月5日到11月1日 is turned around. Weeks may begin on any day, so
     there it is only ambiguous.
     """
-    found, whole = earliest(end, anchor, not_before=start), period_of(start, end.of, anchor.week_start)
+    found, whole = earliest(end, anchor, not_before=start), anchor.period(start, end.of)
     far = found.first > whole.last and (found.first - start) * 2 > whole.last - whole.first
     if far and end.of != "week":
         raise Backwards("the end comes before the start")

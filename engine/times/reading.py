@@ -12,12 +12,24 @@ spans: left out, and with it what a list adds to it (除了昨天和前天).
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.times.chinese import ZH
 from engine.times.digits import DIGITS
 from engine.times.english import EN
-from engine.times.parts import Anchor, Days, Part, Piece, Placed, Rule, SameAgo, TimeOfDay
+from engine.times.fiscal import FISCAL, FISCAL_SIGN
+from engine.times.parts import (
+    Anchor,
+    Days,
+    Part,
+    Piece,
+    Placed,
+    Rule,
+    SameAgo,
+    TimeOfDay,
+    Unplaced,
+    in_fiscal_year,
+)
 from engine.times.placing import Phrase, Said, before_subject, meaning_of, said_by, until_now
 
 _HAN = re.compile(r"[㐀-鿿]")
@@ -131,7 +143,8 @@ def _possible(start: int, end: int) -> Iterator[None]:
 
 def _pieces(text: str, anchor: Anchor) -> Iterator[Phrase]:
     """Each piece as a phrase of its own. Of two that overlap the one that begins first counts, then the longer one."""
-    rules: list[Rule] = [*DIGITS, *(ZH if _HAN.search(text) else ()), *(EN if _LATIN.search(text) else ())]
+    fiscal = FISCAL if FISCAL_SIGN.search(text) else ()
+    rules: list[Rule] = [*fiscal, *DIGITS, *(ZH if _HAN.search(text) else ()), *(EN if _LATIN.search(text) else ())]
     matches = [
         (match.start(), -match.end(), order, match)
         for order, rule in enumerate(rules)
@@ -145,7 +158,7 @@ def _pieces(text: str, anchor: Anchor) -> Iterator[Phrase]:
             piece = rules[order].read(match, anchor)
         if piece is not None:
             behind = -minus_end
-            yield Phrase((piece,), start, behind)
+            yield Phrase((piece,), start, behind, fiscal=order < len(fiscal))
 
 
 def _phrases(text: str, anchor: Anchor) -> list[Phrase]:
@@ -153,19 +166,43 @@ def _phrases(text: str, anchor: Anchor) -> list[Phrase]:
     for phrase in _pieces(text, anchor):
         if phrases and _GLUE.fullmatch(text, phrases[-1].end, phrase.start):
             last = phrases[-1]
+            fiscal = last.fiscal or phrase.fiscal
             if _narrows(phrase.head, last.pieces[-1]):
-                phrases[-1] = Phrase((*last.pieces, phrase.head), last.start, phrase.end)
+                pieces = (*last.pieces, _part_of(last.pieces[-1], phrase.head))
+                phrases[-1] = Phrase(pieces, last.start, phrase.end, fiscal)
                 continue
             if _narrows(last.head, phrase.head):
-                phrases[-1] = Phrase((phrase.head, *last.pieces), last.start, phrase.end)
+                pieces = (phrase.head, _part_of(phrase.head, last.head), *last.pieces[1:])
+                phrases[-1] = Phrase(pieces, last.start, phrase.end, fiscal)
                 continue
         phrases.append(phrase)
-    return phrases
+    return _in_one_calendar(phrases)
 
 
 def _narrows(piece: Piece, whole: Piece) -> bool:
-    unit = whole.unit if isinstance(whole, Days | Part) else None
-    return unit == "day" if isinstance(piece, TimeOfDay) else isinstance(piece, Part) and piece.of == unit
+    if isinstance(piece, TimeOfDay):
+        return isinstance(whole, Days | Part) and whole.unit == "day"
+    if isinstance(whole, Unplaced) or (isinstance(whole, Days) and whole.unit == "fiscalYear"):
+        return isinstance(piece, Part) and piece.of in ("year", "fiscalYear")
+    return isinstance(whole, Days | Part) and isinstance(piece, Part) and piece.of == whole.unit
+
+
+def _part_of(whole: Piece, piece: Piece) -> Piece:
+    fiscal = isinstance(whole, Days) and whole.unit == "fiscalYear"
+    return in_fiscal_year(piece) if fiscal and isinstance(piece, Part) and piece.of == "year" else piece
+
+
+def _in_one_calendar(phrases: list[Phrase]) -> list[Phrase]:
+    """Whoever speaks of a fiscal year means its quarters and halves wherever they stand alone: FY26 Q1 to Q3."""
+    if not any(phrase.fiscal for phrase in phrases):
+        return phrases
+    unplaced = any(isinstance(phrase.head, Unplaced) for phrase in phrases)
+    return [
+        replace(phrase, pieces=(Unplaced() if unplaced else in_fiscal_year(phrase.head), *phrase.pieces[1:]))
+        if isinstance(phrase.head, Part) and phrase.head.of == "year" and phrase.head.unit in ("quarter", "half")
+        else phrase
+        for phrase in phrases
+    ]
 
 
 # ---------------------------------------------------------------------------------------------- what surrounds them

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from engine.dataset import WeekStart
+from engine.dataset import FiscalYear, WeekStart
 from engine.folding import fold
 from engine.times.parts import Anchor, Backwards, Days, end_of, start_of
 from engine.times.reading import Impossible, Reading, readings
@@ -50,13 +50,15 @@ class Span:
     """People mean several things by it, and this is one of them: the caller should be told which."""
 
 
-def spans_in(text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart) -> tuple[Span, ...]:
+def spans_in(
+    text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart, fiscal_year: FiscalYear | None = None
+) -> tuple[Span, ...]:
     """Every time expression of a sentence, in order; no two overlap. Numbers that are no dates are left alone.
 
-    What is said without its year, month or week is the latest that has begun. Raises ImpossibleDate, or its
-    case ReversedRange.
+    Words for fiscal years are read by `fiscal_year`, and left alone where there is none. What is said without its year,
+    month or week is the latest that has begun. Raises ImpossibleDate, or its case ReversedRange.
     """
-    anchor = Anchor(now.astimezone(zone), week_start)
+    anchor = Anchor(now.astimezone(zone), week_start, fiscal_year)
     folded, origins = _folded(text)
     try:
         return tuple(_span(reading, text, origins, anchor) for reading in readings(folded, anchor))
@@ -65,12 +67,14 @@ def spans_in(text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart)
         raise error(text[origins[impossible.start] : origins[impossible.end - 1] + 1]) from impossible
 
 
-def span_of(text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart) -> Span | None:
+def span_of(
+    text: str, *, now: datetime, zone: ZoneInfo, week_start: WeekStart, fiscal_year: FiscalYear | None = None
+) -> Span | None:
     """The span of a text that is one time expression and nothing else, as a filter's value is; None where it is not.
 
     Raises ImpossibleDate.
     """
-    spans = spans_in(text, now=now, zone=zone, week_start=week_start)
+    spans = spans_in(text, now=now, zone=zone, week_start=week_start, fiscal_year=fiscal_year)
     if len(spans) != 1:
         return None
     (span,) = spans

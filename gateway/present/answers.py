@@ -8,6 +8,7 @@ from engine.dataset import Language
 from engine.encode import wire_value
 from engine.query import Answer, EmptyFinding, Incompleteness, MorePages, Note, ResultLimit, VisibilityRestricted
 from gateway.messages import say
+from gateway.present.caveats import caveats
 from gateway.present.scene import Wire, deprecation, spoken
 from scene_kb.models import Scene
 
@@ -26,7 +27,7 @@ def called(
         "completeness": {
             "complete": answer.completeness.complete,
             "truncated": snapshot.cut_by is not None,
-            "statement": _statement(answer, language) + _not_compared(answer, language),
+            "statement": _statement(answer, language) + caveats(answer, language),
             "reasons": [_reason(it, language) for it in answer.completeness.reasons],
             "scope": {
                 **({"scene": scene.ref} if scene else {"apiNo": resolved.dataset.api_no}),
@@ -73,13 +74,6 @@ def _statement(answer: Answer, language: Language) -> str:
     if limit is not None and total >= limit:
         return say("complete.limit", language, limit=limit, n=total, order=_order(answer, language))
     return say("complete.lastPage" if answer.page.offset else "complete", language, n=total)
-
-
-def _not_compared(answer: Answer, language: Language) -> str:
-    """What a comparison with an earlier period leaves out; nothing where none is made between groups."""
-    resolved = answer.plan.resolved
-    compared = any(column.field is not None and column.field.comparison is not None for column in resolved.columns)
-    return say("not_compared", language) if compared and resolved.groups else ""
 
 
 def _partial(answer: Answer, language: Language) -> str:

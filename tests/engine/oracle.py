@@ -29,6 +29,7 @@ class Oracle:
         self.time_column = definition["time_column"]
         self.zone = ZoneInfo(definition["time_zone"])
         self.week_start = definition.get("week_start", "monday")
+        self.year_begins = definition.get("fiscal_year", {"start_month": 1})["start_month"]
         self.rows = rows
 
     def answer(self, asked: Mapping[str, Any], rules: Sequence[Sequence[Rule]] = ()) -> list[tuple[Any, ...]]:
@@ -62,7 +63,7 @@ class Oracle:
             value = value.astimezone(self.zone).replace(tzinfo=None)
         if period is not None and name == self.time_column:
             value = later(value, period)
-        return cut(value, grain, self.week_start) if grain else value
+        return cut(value, grain, self.week_start, self.year_begins) if grain else value
 
     # Filters --------------------------------------------------------------------------------------------------------
 
@@ -306,7 +307,7 @@ def in_type(value: Any, kind: str) -> Any:
 # Time -----------------------------------------------------------------------------------------------------------------
 
 
-def cut(value: date, grain: str, week_start: str) -> date:
+def cut(value: date, grain: str, week_start: str, year_begins: int) -> date:
     if grain == "hour":
         assert isinstance(value, datetime)
         return value.replace(minute=0, second=0, microsecond=0)
@@ -321,10 +322,17 @@ def cut(value: date, grain: str, week_start: str) -> date:
         case "month":
             return day.replace(day=1)
         case "quarter":
-            return date(day.year, {1: 1, 2: 4, 3: 7, 4: 10}[(day.month + 2) // 3], 1)
+            return _back_to(day, {(year_begins + months - 1) % 12 + 1 for months in (0, 3, 6, 9)})
         case "year":
-            return date(day.year, 1, 1)
+            return _back_to(day, {year_begins})
     raise AssertionError(grain)
+
+
+def _back_to(day: date, months: set[int]) -> date:
+    """The latest first of one of the months."""
+    while day.day != 1 or day.month not in months:
+        day -= timedelta(days=1)
+    return day
 
 
 def later(value: Any, period: str) -> Any:

@@ -41,13 +41,18 @@ def _literal(value: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("time_column", "week_start"), [("day", "monday"), ("sold_at", "sunday"), ("seen_at", "monday")]
+    ("time_column", "calendar"),
+    [
+        ("day", {"week_start": "monday"}),
+        ("sold_at", {"week_start": "sunday", "fiscal_year": {"start_month": 2, "named_after": "end"}}),
+        ("seen_at", {"fiscal_year": {"start_month": 10, "named_after": "start"}}),
+    ],
 )
 def test_every_answer_is_that_of_a_naive_evaluator(
-    shop_file: Path, run: Callable[[Awaitable[Any]], Any], time_column: str, week_start: str
+    shop_file: Path, run: Callable[[Awaitable[Any]], Any], time_column: str, calendar: dict[str, Any]
 ) -> None:
-    house = open_house(shop.dataset(shop_file, time_column, week_start=week_start))
-    oracle = Oracle(shop.definition(time_column, week_start=week_start), shop.ROWS)
+    house = open_house(shop.dataset(shop_file, time_column, **calendar))
+    oracle = Oracle(shop.definition(time_column, **calendar), shop.ROWS)
 
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.data())

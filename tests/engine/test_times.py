@@ -2,6 +2,8 @@
 against what must hold for every text, moment and zone."""
 
 import json
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engine.dataset import WeekStart
+from engine.dataset import FiscalYear, WeekStart
 from engine.times.spans import ImpossibleDate, ReversedRange, Span, span_of, spans_in
 
 _CASES = Path(__file__).parent / "cases"
@@ -74,6 +76,36 @@ def test_a_misleading_sentence_is_read_as_meant(text: str, expected: str) -> Non
     except ImpossibleDate as impossible:
         read = f"{'!<' if isinstance(impossible, ReversedRange) else '!'} {impossible.text}"
     assert read == expected
+
+
+_NO_CALENDAR_WORD = re.compile(r"财|fiscal|financial|fy", re.IGNORECASE)
+
+
+def _fiscal_cases() -> Iterator[tuple[FiscalYear, str, str]]:
+    fiscal_year = None
+    for line in (_CASES / "timespans_fiscal.txt").read_text().splitlines():
+        if line.startswith("= "):
+            month, named = line.removeprefix("= ").split()
+            fiscal_year = FiscalYear.model_validate({"startMonth": int(month), "namedAfter": named.strip("-") or None})
+        elif line and not line.startswith("#"):
+            assert fiscal_year is not None
+            text, expected = line.split(" | ")
+            yield fiscal_year, text, expected
+
+
+_FISCAL = list(_fiscal_cases())
+
+
+@pytest.mark.parametrize(("fiscal_year", "text", "expected"), _FISCAL)
+def test_fiscal_years_are_read_by_the_datasets_own(fiscal_year: FiscalYear, text: str, expected: str) -> None:
+    spans = spans_in(text, now=_WEDNESDAY, zone=_SHANGHAI, week_start="monday", fiscal_year=fiscal_year)
+    assert ("; ".join(map(_shown, spans)) or "-") == expected
+
+
+@pytest.mark.parametrize("text", sorted({text for _, text, _ in _FISCAL if _NO_CALENDAR_WORD.search(text)}))
+def test_without_a_fiscal_year_no_word_for_one_is_guessed(text: str) -> None:
+    """Nor is the Q2 in it taken for the calendar's."""
+    assert _read(text) == ()
 
 
 _RANGES = {
