@@ -265,6 +265,30 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "missing_parameter": ("缺少必填条件：{names}", "required filters are missing: {names}"),
     "missing_parameter.do": ("在 filters 里给出 {names} 再调用", "Call again with {names} in filters"),
+    "missing_parameter.accepted": ("；已询问使用者，但没有都填", "; the person was asked and left some out"),
+    "missing_parameter.declined": ("；已询问使用者，对方拒绝填写", "; the person was asked and declined"),
+    "missing_parameter.cancelled": ("；已询问使用者，对方关掉了表单", "; the person was asked and closed the form"),
+    "missing_parameter.unable": ("；这个客户端不能询问使用者", "; this client cannot ask the person"),
+    "missing_parameter.timed out": (
+        "；已询问使用者，没有及时得到回答",
+        "; the person was asked and did not answer in time",
+    ),
+    "missing_parameter.unwilling.do": (
+        "不要再次询问；只有已经知道 {names} 时才在 filters 里给出，否则告诉使用者需要什么",
+        "Do not ask again. Give {names} in filters only if you know them; else say what is needed",
+    ),
+    "fill": (
+        "“{title}”的查询还缺必填条件：{names}。",
+        "The query “{title}” lacks required filters: {names}.",
+    ),
+    "fill.time": (
+        "日期或时间段，如 2026-11-29、昨天、近7天、11月1日到5日",
+        "a day or a span: 2026-11-29, yesterday, last 7 days, Nov 1 to Nov 5",
+    ),
+    "fill.time.days": (
+        "日期或时间段，至多 {days} 天，如 2026-11-29、昨天、近7天",
+        "a day or a span of at most {days} days: 2026-11-29, yesterday, last 7 days",
+    ),
     "session_not_found": ("没有这个会话", "no such session"),
     "session_not_found.do": (
         "先调用 intentRecognition 得到 sessionId",
