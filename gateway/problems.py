@@ -184,13 +184,14 @@ def _limit_exceeded(error: engine.LimitExceeded, language: Language) -> Problem:
 
 
 def _time_budget_exceeded(error: engine.TimeBudgetExceeded, language: Language) -> Problem:
+    key = "time_budget_exceeded.do" if error.suggested_ms is not None else "time_budget_exceeded.do.narrow"
     return Problem(
         "time_budget_exceeded",
         say("time_budget_exceeded", language, budget=error.budget_ms),
-        say("time_budget_exceeded.do", language, suggested=error.suggested_ms),
+        say(key, language, suggested=error.suggested_ms),
         field="timeBudgetMs",
         received=error.budget_ms,
-        retryable=True,
+        retryable=error.suggested_ms is not None,
     )
 
 
