@@ -1,7 +1,7 @@
 """Filters on a time column: whatever words they come in, they become half-open spans on the column's own type."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 from engine.dataset import Field
 from engine.errors import Fault, InvalidParameter
@@ -34,7 +34,14 @@ def spoken_span(field: Field, span: Span) -> dict[str, str]:
     if span.whole_days or field.type == "date":
         start, last = _days(span)
         return {"from": start.isoformat(), "to": last.isoformat()}
-    return {"from": span.start.isoformat(), "to": (span.end - timedelta(microseconds=1)).isoformat()}
+    return {"from": span.start.isoformat(), "to": _moment_before(span.end).isoformat()}
+
+
+def _moment_before(end: datetime) -> datetime:
+    """In UTC, for by the wall the moment before 3:00 may be one that clocks skipped, or the first of two 1:59."""
+    if end.year == 9999:  # conversion could leave the calendar
+        return end - timedelta(microseconds=1)
+    return (end.astimezone(UTC) - timedelta(microseconds=1)).astimezone(end.tzinfo)
 
 
 def _fault(field: Field, raw: object, fault: Fault, *expected: str) -> InvalidParameter:
@@ -120,8 +127,13 @@ def _one_sided(field: Field, operator: Operator, raw: object, clock: Clock) -> C
         raise _fault(field, raw, "impossibleDate")
     if edge is None:
         side, edge = "lte", _last_moment(field, span)
-    spoken: dict[str, str] = {side: edge.isoformat()}
+    spoken: dict[str, str] = {side: _with_offset(edge, clock).isoformat()}
     return Canonical(((Condition(field.name, side, (edge,)),),), spoken, _notes(field, raw, spoken, span))
+
+
+def _with_offset(edge: date | datetime, clock: Clock) -> date | datetime:
+    """As the wire states it: local wall time has the offset that it has in the dataset's zone."""
+    return edge.replace(tzinfo=clock.zone) if isinstance(edge, datetime) and edge.tzinfo is None else edge
 
 
 def _any_of(field: Field, named: Sequence[tuple[object, Span]]) -> Canonical:

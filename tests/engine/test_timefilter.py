@@ -7,7 +7,7 @@ import pytest
 
 from engine.dataset import Field
 from engine.errors import InvalidParameter
-from engine.query import Clock, Operator
+from engine.query import Canonical, Clock, Operator
 from engine.timefilter import canonical_time
 
 _ZONE = ZoneInfo("Asia/Shanghai")
@@ -94,3 +94,53 @@ def test_everything_lies_up_to_the_last_day_of_the_calendar_and_nothing_behind_i
         canonical_time(field, "gt", "9999-12-31", clock=_CLOCK)
     ((begun,),) = canonical_time(field, "eq", "9999-12-31", clock=_CLOCK).alternatives
     assert begun.operator == "gte"
+
+
+@pytest.mark.parametrize("time_type", ["timestamp", "timestamptz"])
+@pytest.mark.parametrize(
+    ("raw", "operator", "spoken"),
+    [
+        ("昨天3点", "eq", {"from": "2026-11-29T03:00:00+08:00", "to": "2026-11-29T03:59:59.999999+08:00"}),
+        ("昨天", "gte", {"gte": "2026-11-29T00:00:00+08:00"}),
+        ("昨天", "lte", {"lt": "2026-11-30T00:00:00+08:00"}),
+        ("9999-12-31", "lte", {"lte": "9999-12-31T23:59:59.999999+08:00"}),
+        ({"from": "昨天3点", "to": None}, "eq", {"gte": "2026-11-29T03:00:00+08:00"}),
+    ],
+)
+def test_a_moment_in_the_scope_carries_its_offset(
+    time_type: str, raw: object, operator: Operator, spoken: dict[str, str]
+) -> None:
+    """A column of wall times has none of its own; the dataset's zone gives it."""
+    assert canonical_time(_of_type(time_type), operator, raw, clock=_CLOCK).spoken == spoken
+
+
+@pytest.mark.parametrize(
+    ("now", "last"),
+    [
+        ("2026-03-08T12:00:00-04:00", "2026-03-08T01:59:59.999999-05:00"),  # clocks go from 2:00 to 3:00
+        ("2026-11-01T12:00:00-05:00", "2026-11-01T01:59:59.999999-05:00"),  # 1:00 to 2:00 comes twice
+    ],
+)
+def test_the_hour_before_clocks_change_ends_where_it_ends(now: str, last: str) -> None:
+    zone = ZoneInfo("America/New_York")
+    clock = Clock(datetime.fromisoformat(now).astimezone(zone), zone, "monday")
+    found = canonical_time(_of_type("timestamptz"), "eq", "今天1点", clock=clock)
+    assert isinstance(found.spoken, dict)
+    assert found.spoken["to"] == last
+    again = canonical_time(_of_type("timestamptz"), "eq", found.spoken, clock=clock)
+    assert _instants(again) == _instants(found)
+
+
+def _instants(found: Canonical) -> list[float]:
+    """By which moments of one zone are compared: by the wall an hour in autumn is two."""
+    values = [condition.values[0] for condition in found.alternatives[0]]
+    return [value.timestamp() for value in values if isinstance(value, datetime)]
+
+
+def test_the_last_hour_of_the_calendar_can_be_said_in_every_zone() -> None:
+    for name in ("America/New_York", "Pacific/Auckland"):
+        zone = ZoneInfo(name)
+        clock = Clock(datetime(2026, 11, 30, 9, tzinfo=zone), zone, "monday")
+        found = canonical_time(_of_type("timestamptz"), "eq", "9999-12-31 22:00", clock=clock)
+        assert isinstance(found.spoken, dict)
+        assert found.spoken["to"].startswith("9999-12-31T22:00:59.999999")
