@@ -58,6 +58,20 @@ def compile_query(resolved: Resolved, grant: Grant, target: Target, *, row_cap: 
     return Statement(text, parameters)
 
 
+def compile_unsorted(resolved: Resolved, grant: Grant, target: Target, *, texts: Texts) -> Statement:
+    """The statement that yields all rows of a raw query in whatever order the store comes upon them.
+
+    Columns: those of the answer, then what they lack of the dataset's key.
+    """
+    _check(resolved, grant)
+    shape, parameters = shape_of(resolved, grant, limit=0)  # what is sorted has a limit of 1 or more
+    key = (resolved.dataset.api_no, target, shape)
+    text = texts.get(key)
+    if text is None:
+        texts[key] = text = _Writer(shape, resolved.dataset, target).unsorted().sql(dialect=target.dialect)
+    return Statement(text, parameters)
+
+
 def compile_count(resolved: Resolved, grant: Grant, target: Target) -> Statement:
     """The statement that counts the answer's rows, without any limit but the query's own per group."""
     _check(resolved, grant)
@@ -128,11 +142,21 @@ class _Writer:
 
     def rows(self) -> exp.Select:
         """Raw rows: the asked columns, sorted by the asked keys, then by the dataset's key: a total order."""
-        shape = self.shape
-        key = [OrderKey(Column(name, self.dataset.by_name[name]), False) for name in self.dataset.key]
-        select = exp.select(*(exp.alias_(self._value(column), column.label, quoted=True) for column in shape.columns))
-        select = select.from_(_table(self.target)).where(*self._where(shape.where))
-        return select.order_by(*(self._ordered(self._value(it.column), it) for it in _total(shape.order, key)))
+        key = [OrderKey(column, False) for column in self._key()]
+        select = self._picked(self.shape.columns)
+        return select.order_by(*(self._ordered(self._value(it.column), it) for it in _total(self.shape.order, key)))
+
+    def unsorted(self) -> exp.Select:
+        """Raw rows with their key, which is dropped once they are sorted."""
+        asked = {column.label for column in self.shape.columns}
+        return self._picked([*self.shape.columns, *(column for column in self._key() if column.label not in asked)])
+
+    def _picked(self, columns: Iterable[Column]) -> exp.Select:
+        select = exp.select(*(exp.alias_(self._value(column), column.label, quoted=True) for column in columns))
+        return select.from_(_table(self.target)).where(*self._where(self.shape.where))
+
+    def _key(self) -> list[Column]:
+        return [Column(name, self.dataset.by_name[name]) for name in self.dataset.key]
 
     def grouped(self) -> exp.Select:
         """One row per combination of the group columns; one row in all where there are none."""

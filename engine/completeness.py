@@ -9,12 +9,16 @@ from engine.query import (
     Condition,
     Incompleteness,
     MorePages,
+    OutOfTime,
     Page,
     Plan,
     Resolved,
     ResultLimit,
     RowScope,
     Snapshot,
+    SourceBroken,
+    SourceFailed,
+    TimeOver,
     VisibilityRestricted,
 )
 
@@ -28,6 +32,12 @@ def assess(plan: Plan, snapshot: Snapshot, page: Page, *, cursor: str | None) ->
     if snapshot.cut_by is not None:
         limit = grant.caps.rows if snapshot.cut_by == "rows" else grant.caps.bytes
         reasons.append(ResultLimit(snapshot.cut_by, limit))
+    match snapshot.stopped:
+        case OutOfTime(budget_ms, suggested_ms):
+            minimum_ms = min(suggested_ms, grant.caps.time_ms)
+            reasons.append(TimeOver(budget_ms, minimum_ms if minimum_ms > budget_ms else None))
+        case SourceFailed(retry_after_s):
+            reasons.append(SourceBroken(retry_after_s))
     if grant.rows and not any(_inside(plan.resolved, scopes) for scopes in grant.rows):
         reasons.append(VisibilityRestricted(grant.roles))
     return Completeness(tuple(reasons))

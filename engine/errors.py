@@ -102,8 +102,8 @@ class LimitExceeded(EngineError):
 @dataclass
 class TimeBudgetExceeded(EngineError):
     budget_ms: int
-    suggested_ms: int
-    """A budget within which the same query may well finish, no promise."""
+    suggested_ms: int | None
+    """A budget within which the same query may well finish, no promise; None where the caller may have no more."""
 
 
 @dataclass

@@ -1,27 +1,30 @@
-"""Runs a plan and freezes what it yields: the only place where a query's rows are read from a store."""
+"""Runs a plan and freezes what it yields, with what is told of it: its number, its age, what is there instead."""
 
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from time import monotonic
-from typing import Literal, TypeVar
+from math import ceil
+from typing import TypeVar
 
 import pyarrow as pa
 from cachetools import LRUCache
 
 from engine.backends.base import Backend
 from engine.compile import Target, compile_count, compile_findings, compile_latest
+from engine.deadline import Deadline
 from engine.encode import in_calendar, wire_value
 from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
-from engine.query import EmptyFinding, Plan, Snapshot, Statement
+from engine.query import EmptyFinding, OutOfTime, Plan, Snapshot, SourceFailed, Statement, Stopped
+from engine.reading import read_rows
 
 T = TypeVar("T")
 
 SNAPSHOT_LIFE = timedelta(minutes=15)
 """Longer than a session sleeps, so that an agent that comes back for page two finds its rows."""
 
-_LEAST_TIMEOUT_S = 0.05
+_LEAST_TIME_S = 0.005  # with less, a statement only costs the store its cancellation
+_SLACK = 1.25  # the last rows may come more slowly than the first
 _KNOWN_AGES = 1024
 
 
@@ -31,7 +34,7 @@ class Ages:
     def __init__(self) -> None:
         self._known: LRUCache[tuple[str, str], date] = LRUCache(_KNOWN_AGES)
 
-    async def latest(self, plan: Plan, backend: Backend, *, version: str, deadline: float) -> date | None:
+    async def latest(self, plan: Plan, backend: Backend, *, version: str, deadline: Deadline) -> date | None:
         """A date or date-time; None without a time column, and where the time left does not suffice."""
         dataset = plan.resolved.dataset
         if dataset.time_column is None:
@@ -46,30 +49,55 @@ class Ages:
 
 
 async def freeze(
-    plan: Plan, key: str, backend: Backend, ages: Ages, *, version: str, budget_ms: int, wall: datetime
+    plan: Plan, key: str, backend: Backend, ages: Ages, *, version: str, deadline: Deadline, wall: datetime
 ) -> Snapshot:
     """The plan's rows within the Grant's caps, with their number and their age, and what is there instead of none.
 
+    `key` is that of all rows; rows that reading stopped at are kept under the key that `partial_key` makes of it.
     Raises TimeBudgetExceeded, SourceUnavailable or Busy.
     """
-    deadline = monotonic() + budget_ms / 1000
-    rows = await backend.fetch(plan.statement.sql, plan.statement.parameters, timeout_s=budget_ms / 1000)
-    kept, cut_by = _within_caps(rows, plan)
+    read = await read_rows(plan, backend, deadline)
+    whole = read.cut_by is None and read.stopped is None
+    data_as_of = await ages.latest(plan, backend, version=version, deadline=deadline)
+    total_rows = read.table.num_rows if whole else await _counted(plan, backend, deadline)
     return Snapshot(
         id=secrets.token_hex(8),
-        key=key,
+        key=key if read.stopped is None else partial_key(key, deadline.budget_ms),
         taken_at=wall,
         expires_at=wall + SNAPSHOT_LIFE,
-        data_as_of=await ages.latest(plan, backend, version=version, deadline=deadline),
-        rows=kept,
-        total_rows=kept.num_rows if cut_by is None else await _counted(plan, backend, deadline),
-        cut_by=cut_by,
+        data_as_of=data_as_of,
+        rows=read.table,
+        total_rows=total_rows,
+        cut_by=read.cut_by,
         source=plan.source.name,
-        empty=await _explained(plan, backend, deadline) if _says_nothing(kept, plan) else None,
+        empty=await _explained(plan, backend, deadline) if whole and _says_nothing(read.table, plan) else None,
+        stopped=_with_share(read.stopped, rows=read.table.num_rows, of=total_rows),
     )
 
 
-async def _counted(plan: Plan, backend: Backend, deadline: float) -> int | None:
+def partial_key(key: str, budget_ms: int) -> str:
+    """Under which rows are kept that some budget did not suffice for: a greater one has to read again."""
+    return f"{key}:{budget_ms}ms"
+
+
+def still_says(snapshot: Snapshot, *, budget_ms: int, wall: datetime) -> bool:
+    """Whether a query with this budget has this answer: not where more time, or a store that is back, gives more."""
+    match snapshot.stopped:
+        case OutOfTime(spent_ms):
+            return budget_ms <= spent_ms
+        case SourceFailed(retry_after_s):
+            return wall < snapshot.taken_at + timedelta(seconds=retry_after_s)
+    return True
+
+
+def _with_share(stopped: Stopped | None, *, rows: int, of: int | None) -> Stopped | None:
+    """A better guess at the time that is needed, where it is known how much was left to read."""
+    if not isinstance(stopped, OutOfTime) or of is None:
+        return stopped
+    return replace(stopped, suggested_ms=ceil(stopped.budget_ms * max(1.0, of / rows) * _SLACK))
+
+
+async def _counted(plan: Plan, backend: Backend, deadline: Deadline) -> int | None:
     """How many rows the query has; None where the time left does not suffice."""
     statement = compile_count(plan.resolved, plan.grant, _target(plan, backend))
     count = await _scalar_in_time(statement, backend, deadline)
@@ -87,7 +115,7 @@ def _says_nothing(rows: pa.Table, plan: Plan) -> bool:
     return not any(held)
 
 
-async def _explained(plan: Plan, backend: Backend, deadline: float) -> EmptyFinding | None:
+async def _explained(plan: Plan, backend: Backend, deadline: Deadline) -> EmptyFinding | None:
     """What is there instead of nothing, in one scan under the same Grant. None where the time left does not suffice.
 
     Filters on metrics are held against groups: for these, the groups that would be left without each are counted.
@@ -108,7 +136,7 @@ async def _explained(plan: Plan, backend: Backend, deadline: float) -> EmptyFind
     return EmptyFinding(_edge(wire_value(first, zone)), _edge(wire_value(last, zone)), without)
 
 
-async def _groups_without(plan: Plan, backend: Backend, deadline: float) -> Mapping[str, int]:
+async def _groups_without(plan: Plan, backend: Backend, deadline: Deadline) -> Mapping[str, int]:
     """By name of each filter, the groups that the others leave; none for what could not be counted in time."""
     resolved, counts = plan.resolved, {}
     variants = {it.name: replace(resolved, filters=_but(resolved.filters, it)) for it in resolved.filters}
@@ -128,33 +156,21 @@ def _edge(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _within_caps(rows: pa.Table, plan: Plan) -> tuple[pa.Table, Literal["rows", "bytes"] | None]:
-    """The rows that may be kept, and which cap cut them. A limit that the caller asked for is no cut."""
-    limit, most = plan.resolved.limit, plan.grant.caps.bytes
-    cut_by: Literal["rows", "bytes"] | None = None
-    if rows.num_rows > plan.row_cap:
-        rows = rows.slice(0, plan.row_cap)
-        cut_by = None if limit is not None and limit <= plan.row_cap else "rows"
-    while rows.nbytes > most and rows.num_rows > 1:
-        rows = rows.slice(0, min(rows.num_rows - 1, max(1, int(rows.num_rows * most / rows.nbytes))))
-        cut_by = "bytes"
-    return rows, cut_by
-
-
 def _target(plan: Plan, backend: Backend) -> Target:
     return Target(backend.relation(plan.source.table), backend.dialect)
 
 
-async def _scalar_in_time(statement: Statement, backend: Backend, deadline: float) -> object:
+async def _scalar_in_time(statement: Statement, backend: Backend, deadline: Deadline) -> object:
     """The statement's only value; None where it cannot be had in time."""
     found = await _in_time(statement, backend, deadline)
     return None if found is None else in_calendar(found.column(0))[0].as_py()
 
 
-async def _in_time(statement: Statement, backend: Backend, deadline: float) -> pa.Table | None:
+async def _in_time(statement: Statement, backend: Backend, deadline: Deadline) -> pa.Table | None:
     """None where the time left does not suffice, or the store fails: then nothing is claimed, and the answer stands."""
-    timeout_s = max(_LEAST_TIMEOUT_S, deadline - monotonic())
     try:
+        if (timeout_s := deadline.left_s()) < _LEAST_TIME_S:
+            return None
         return await backend.fetch(statement.sql, statement.parameters, timeout_s=timeout_s)
     except (TimeBudgetExceeded, Busy, SourceUnavailable):
         return None

@@ -8,19 +8,22 @@ import json
 from collections.abc import Hashable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from time import monotonic
 
+import anyio
 from cachetools import LRUCache
 from opentelemetry import trace
 
 from engine.backends.base import Backend
 from engine.budget import cut_page
-from engine.compile import Target, Texts, compile_query
+from engine.compile import Target, Texts, compile_query, compile_unsorted
 from engine.completeness import assess
 from engine.cursors import Binding, Cursors, Position
 from engine.dataset import Dataset
+from engine.deadline import Deadline
 from engine.encode import encode_rows
-from engine.errors import CursorInvalid, UnknownDataset
-from engine.freeze import Ages, freeze
+from engine.errors import CursorInvalid, SourceUnavailable, UnknownDataset
+from engine.freeze import Ages, freeze, partial_key, still_says
 from engine.permissions import authorize
 from engine.policy import Policies, Principal
 from engine.query import Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot
@@ -31,6 +34,7 @@ from engine.snapshots.base import SingleFlight, SnapshotStore
 _tracer = trace.get_tracer("sanbu.engine")
 
 _KEPT_TEXTS = 1024  # shapes; a text is one to ten KB
+_SILENT_RETRY_S = 30
 _KEPT_GRANTS = 1024  # principals times datasets; a Grant over 300 fields is about 20 KB
 
 
@@ -89,20 +93,25 @@ class Engine:
         row_cap = grant.caps.rows if query.limit is None else min(query.limit, grant.caps.rows)
         target = Target(backend.relation(chosen.source.table), backend.dialect)
         statement = compile_query(resolved, grant, target, row_cap=row_cap + 1, texts=self.texts)
-        return Plan(resolved, grant, chosen.source, chosen.reason, statement, row_cap)
+        unsorted = None
+        if not (resolved.grouped or resolved.order or resolved.limit):
+            unsorted = compile_unsorted(resolved, grant, target, texts=self.texts)
+        return Plan(resolved, grant, chosen.source, chosen.reason, statement, unsorted, row_cap)
 
     async def run(self, request: Request, *, wall: datetime) -> Answer:
         """The page that was asked for. `wall` is the real time, by which snapshots age.
 
         Raises what `explain` raises, and TimeBudgetExceeded, SourceUnavailable, Busy or CursorInvalid.
         """
+        started = monotonic()
         with _tracer.start_as_current_span("engine.plan") as span:
             plan = self.explain(request)
             span.set_attributes(_plan_facts(plan))
         digest = statement_digest(plan)
         binding = Binding(request.owner, digest, plan.grant.fingerprint)
+        deadline = _deadline(request.query, plan.grant, started)
         with _tracer.start_as_current_span("engine.rows") as span:
-            snapshot, hit, offset = await self._rows(request, plan, binding, wall)
+            snapshot, hit, offset = await self._rows(request, plan, binding, deadline, wall)
             snapshot = _as_seen(snapshot, plan)
             span.set_attributes(_snapshot_facts(snapshot, hit))
         columns, zone = plan.resolved.columns, plan.resolved.dataset.zone
@@ -127,7 +136,9 @@ class Engine:
             ),
         )
 
-    async def _rows(self, request: Request, plan: Plan, binding: Binding, wall: datetime) -> tuple[Snapshot, bool, int]:
+    async def _rows(
+        self, request: Request, plan: Plan, binding: Binding, deadline: Deadline, wall: datetime
+    ) -> tuple[Snapshot, bool, int]:
         """(the frozen rows, whether they were frozen before, the page's first row).
 
         A cursor and a pinned snapshot read stored rows alone; otherwise a young enough snapshot of the same data does.
@@ -138,22 +149,41 @@ class Engine:
             if frozen is None:
                 raise CursorInvalid("expired")
             return frozen, True, position.offset
-        if (held := request.held.get(binding.arguments)) and (pinned := await self.snapshots.load(held, now=wall)):
-            return pinned, True, 0
+        budget_ms = deadline.budget_ms
+        if held := request.held.get(binding.arguments):
+            pinned = await self.snapshots.load(held, now=wall)
+            if pinned is not None and still_says(pinned, budget_ms=budget_ms, wall=wall):
+                return pinned, True, 0
         backend = self.backends[plan.source.url]
-        version = await backend.version(plan.source.table)
+        version = await _version(plan, backend, deadline)
         key = snapshot_key(plan, version)
-        oldest = wall - timedelta(seconds=plan.resolved.dataset.freshness.reuse_seconds)
-        if (reusable := await self.snapshots.newest(key, not_before=oldest, now=wall)) is not None:
+        if (reusable := await self._reusable(key, plan, budget_ms, wall)) is not None:
             return reusable, True, 0
 
         async def fetch() -> Snapshot:
-            budget_ms = _budget_ms(request.query, plan.grant)
-            fresh = await freeze(plan, key, backend, self.ages, version=version, budget_ms=budget_ms, wall=wall)
+            fresh = await freeze(plan, key, backend, self.ages, version=version, deadline=deadline, wall=wall)
             await self.snapshots.keep(fresh)
             return fresh
 
-        return await self.flights.run(key, fetch), False, 0
+        # By budget, too: nobody waits longer than asked, nor takes what a shorter time left unread.
+        return await self.flights.run(partial_key(key, budget_ms), fetch), False, 0
+
+    async def _reusable(self, key: str, plan: Plan, budget_ms: int, wall: datetime) -> Snapshot | None:
+        """A young enough snapshot: of all rows, or of those that this very budget sufficed for."""
+        oldest = wall - timedelta(seconds=plan.resolved.dataset.freshness.reuse_seconds)
+        keys = (key,) if plan.unsorted is None else (key, partial_key(key, budget_ms))
+        for each in keys:
+            found = await self.snapshots.newest(each, not_before=oldest, now=wall)
+            if found is not None and still_says(found, budget_ms=budget_ms, wall=wall):
+                return found
+        return None
+
+
+async def _version(plan: Plan, backend: Backend, deadline: Deadline) -> str:
+    """Raises SourceUnavailable, also where the store stays silent for all of the time."""
+    with anyio.move_on_after(deadline.left_s()):
+        return await backend.version(plan.source.table)
+    raise SourceUnavailable(plan.source.name, retry_after_s=_SILENT_RETRY_S, detail="no answer within the time budget")
 
 
 def _clock(now: datetime, dataset: Dataset) -> Clock:
@@ -181,8 +211,9 @@ def snapshot_key(plan: Plan, version: str) -> str:
     return f"{statement_digest(plan)}:{version}"
 
 
-def _budget_ms(query: DataQuery, grant: Grant) -> int:
-    return min(query.time_budget_ms or grant.caps.time_ms, grant.caps.time_ms)
+def _deadline(query: DataQuery, grant: Grant, started: float) -> Deadline:
+    budget_ms = min(query.time_budget_ms or grant.caps.time_ms, grant.caps.time_ms)
+    return Deadline(budget_ms, grant.caps.time_ms, started + budget_ms / 1000)
 
 
 def _cap_notes(query: DataQuery, grant: Grant) -> tuple[Note, ...]:

@@ -225,6 +225,9 @@ class Plan:
     source: Source
     route_reason: str
     statement: Statement
+    unsorted: Statement | None
+    """The same rows as the store comes upon them, each with its key, where the caller asked for no order and no limit:
+    then what was read when the time is up is an answer. Otherwise nothing is known before everything was read."""
     row_cap: int
     """Rows that may be kept. The statement yields one more: the only way to know that rows were cut."""
 
@@ -236,6 +239,24 @@ class EmptyFinding:
     first: str | None
     last: str | None
     without: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class OutOfTime:
+    """Reading ended because `budget_ms` were over. A budget of `suggested_ms` may suffice, no promise."""
+
+    budget_ms: int
+    suggested_ms: int
+
+
+@dataclass(frozen=True)
+class SourceFailed:
+    """Reading ended because the store failed, after it had given some rows."""
+
+    retry_after_s: int
+
+
+Stopped = OutOfTime | SourceFailed
 
 
 @dataclass(frozen=True)
@@ -255,6 +276,8 @@ class Snapshot:
     source: str
     empty: EmptyFinding | None
     """Kept with the rows, since a repeated question has the same answer for the snapshot's life."""
+    stopped: Stopped | None = None
+    """Why reading ended early: then the rows are some of the scope's, sorted among themselves."""
 
 
 @dataclass(frozen=True)
@@ -293,13 +316,29 @@ class ResultLimit:
 
 
 @dataclass(frozen=True)
+class TimeOver:
+    """TIME_BUDGET_EXCEEDED: the rows are those that were read when the time was up."""
+
+    budget_ms: int
+    minimum_ms: int | None
+    """A budget that may suffice; None where the caller may have no more time."""
+
+
+@dataclass(frozen=True)
+class SourceBroken:
+    """SOURCE_UNAVAILABLE: the rows are those that were read when the store failed."""
+
+    retry_after_s: int
+
+
+@dataclass(frozen=True)
 class VisibilityRestricted:
     """VISIBILITY_RESTRICTED: a row rule reaches into what was asked. Follows from rule and filters alone."""
 
     roles: tuple[str, ...]
 
 
-Incompleteness = MorePages | ResultLimit | VisibilityRestricted
+Incompleteness = MorePages | ResultLimit | TimeOver | SourceBroken | VisibilityRestricted
 
 
 @dataclass(frozen=True)

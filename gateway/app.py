@@ -21,8 +21,8 @@ from engine.dataset import Dataset
 from engine.pipeline import Engine
 from engine.query import PageBounds
 from engine.snapshots.base import open_snapshots
-from gateway.choosing import Choosing
 from gateway.identity import Caller, local_caller
+from gateway.questions import Asking
 from gateway.settings import Settings, local_user
 from gateway.steps import Steps
 from gateway.turns import Gateway
@@ -125,8 +125,8 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
             fixed_now=settings.now,
         )
         local = local_caller(local_user(), catalog.policies, dimensions=settings.dimensions)
-        choosing = Choosing(settings.ambiguous, settings.choice_seconds, settings.keys())
-        yield App(Gateway(steps, choosing), local, settings)
+        asking = Asking(settings.ambiguous, settings.missing, settings.choice_seconds, settings.keys())
+        yield App(Gateway(steps, asking), local, settings)
 
 
 def locate(settings: Settings, *, starting: Callable[[], None] = lambda: None) -> Place:

@@ -1,17 +1,14 @@
-"""Who chooses where a match is ambiguous, if not the calling agent: what they are asked, and what an answer means.
-
-Knows no protocol: asking.py brings the question to the client's model or to the person, and the answer back.
-"""
+"""Who chooses where a match is ambiguous, if not the calling agent: what they are asked, and what an answer means."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from engine.dataset import Language
 from gateway.messages import say
+from gateway.questions import Ask, Asking, By, Form, Prompt
 
-By = Literal["client", "person"]
-"""The client's model, or the person in front of the client."""
 Outcome = Literal["chosen", "declined", "unable", "timed out"]
 """unable: the connection offers no way to ask, or what came back is no answer."""
 
@@ -20,19 +17,8 @@ _QUERY = 1000
 """Characters of the query that are repeated in the question."""
 _QUOTES = " \t\r\n`'\"*.。「」"
 """What models put around a bare id."""
-
-
-@dataclass(frozen=True)
-class Choosing:
-    """Who is asked, how long an answer is waited for, and what seals the time of asking while the client holds it."""
-
-    by: Literal["agent"] | By = "agent"
-    within_s: float = 20
-    keys: tuple[str, ...] = ()
-    """Newest first."""
-
-
-AGENT_CHOOSES = Choosing()
+_FIELD = "scene"
+"""The one field of the person's form."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +39,10 @@ class Question:
         """One short message, answered by one sceneId or `none`."""
         return self._said("choose.client", lambda it: it.scene_id)
 
-    def for_person(self) -> str:
+    def form(self) -> Form:
         labels = {option.ref: label for label, option in self.by_label().items()}
-        return self._said("choose.person", lambda it: labels[it.ref])
+        message = self._said("choose.person", lambda it: labels[it.ref])
+        return Form(message, {_FIELD: {"type": "string", "enum": list(self.by_label())}})
 
     def by_label(self) -> Mapping[str, Option]:
         """What a person is shown to choose from: titles, with the sceneId where two scenes share one."""
@@ -76,16 +63,25 @@ class Choice:
 
 
 Choose = Callable[[Question], Awaitable[Choice]]
-"""Asks and waits, within the time that is set. Raises AnswerAwaited where the answer comes with a later call."""
+"""Raises AnswerAwaited where the answer comes with a later call."""
 
 
-class AnswerAwaited(Exception):
-    """The connection takes the question with the end of this call, and brings the answer with the same call again."""
+def chooser(asking: Asking, ask: Ask | None) -> Choose | None:
+    """Who chooses; None where that is the calling agent."""
+    return None if asking.scene == "agent" or ask is None else partial(_chosen, by=asking.scene, ask=ask)
 
-    def __init__(self, by: By, question: Question) -> None:
-        super().__init__("the answer comes with the next call")
-        self.by = by
-        self.question = question
+
+async def _chosen(question: Question, *, by: By, ask: Ask) -> Choice:
+    response = await ask(Prompt(question.for_model()) if by == "client" else question.form())
+    match response.outcome:
+        case "accepted" if by == "client":
+            return from_model(question, response.text)
+        case "accepted":
+            return from_person(question, response.filled.get(_FIELD))
+        case "declined" | "cancelled":
+            return Choice(by, "declined")
+        case "unable" | "timed out":
+            return Choice(by, response.outcome)
 
 
 def from_model(question: Question, said: str) -> Choice:

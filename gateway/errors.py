@@ -6,6 +6,7 @@ GatewayError
 ├── StepOutOfOrder       a step that needs an earlier one
 ├── UnknownScene         no such scene, or none that the caller may see
 ├── UnknownDimension     no such dimension among the visible scenes
+├── ParameterNotGiven    required filters are absent, and what became of asking for them
 ├── InvalidArguments     an argument is missing, unknown, or of the wrong shape
 ├── NoSuchRoute          over HTTP, a path that nothing stands at, or a method that it does not take
 ├── ForeignRequest       over HTTP, from another site's page or by another host's name
@@ -14,6 +15,8 @@ GatewayError
 
 from dataclasses import dataclass
 from typing import Literal
+
+from gateway.questions import Form, Outcome
 
 
 class GatewayError(Exception):
@@ -49,6 +52,15 @@ class UnknownScene(GatewayError):
 class UnknownDimension(GatewayError):
     name: str
     legal: tuple[str, ...]
+
+
+@dataclass
+class ParameterNotGiven(GatewayError):
+    names: tuple[str, ...]
+    outcome: Outcome | None
+    """None: nobody was to be asked."""
+    form: Form | None
+    """For a client that asks by itself; None where the person has been asked and does not want to answer."""
 
 
 @dataclass

@@ -13,9 +13,9 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from gateway.asking import awaiting, chooser, sealing
-from gateway.choosing import AnswerAwaited
+from gateway.asking import asker, awaiting, form_params, sealing
 from gateway.identity import Caller
+from gateway.questions import AnswerAwaited
 from gateway.tools import TOOLS, described
 from gateway.turns import Answered, Gateway
 
@@ -24,6 +24,8 @@ CallerOf = Callable[[ServerRequestContext[Any]], Caller]
 _ANNOTATIONS = types.ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, destructive_hint=False, open_world_hint=False
 )
+_FORM = "mcp-apps/elicitation"
+"""Where a client that is not asked may read the form."""
 _FIRST = ("status", "error", "completeness")
 
 
@@ -54,9 +56,9 @@ def mcp_server(gateway: Gateway, caller_of: CallerOf) -> Server[Any]:
         tool = next((name for name, *_ in TOOLS if name == params.name), None)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}. Tools are {', '.join(sorted(names))}.")
-        choose = chooser(gateway.choosing, context, params, gateway.steps.wall)
+        ask = asker(gateway.asking, context, params, gateway.steps.wall)
         try:
-            return tool_result(await gateway.answer(tool, params.arguments or {}, caller_of(context), choose=choose))
+            return tool_result(await gateway.answer(tool, params.arguments or {}, caller_of(context), ask=ask))
         except AnswerAwaited as awaited:
             return awaiting(awaited, now=gateway.steps.wall())
 
@@ -67,8 +69,8 @@ def mcp_server(gateway: Gateway, caller_of: CallerOf) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-    if gateway.choosing.by != "agent":
-        server.middleware.append(sealing(gateway.choosing, lambda context: caller_of(context).principal.id))
+    if gateway.asking.keys:
+        server.middleware.append(sealing(gateway.asking, lambda context: caller_of(context).principal.id))
     return server
 
 
@@ -77,8 +79,12 @@ def tool_result(answered: Answered) -> types.CallToolResult:
     said = dict(answered.said)
     ordered = {key: said[key] for key in _FIRST if key in said} | said
     text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    form = answered.form and form_params(answered.form).model_dump(mode="json", by_alias=True, exclude_none=True)
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=ordered, is_error=answered.is_error
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=ordered,
+        is_error=answered.is_error,
+        _meta={_FORM: form} if form else None,
     )
 
 

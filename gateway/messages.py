@@ -41,6 +41,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "超过上限 {limit} 字节的部分没有读取",
         "what lies beyond the cap of {limit} bytes was not kept",
     ),
+    "partial.time": (
+        "{budget} 毫秒用完时只读到这些，是范围内的一部分行，不代表排在最前",
+        "these are what was read when {budget} ms were over, some rows of the scope and the first of nothing",
+    ),
+    "partial.source": (
+        "数据源中途失败时只读到这些，是范围内的一部分行，不代表排在最前",
+        "these are what was read when the source failed, some rows of the scope and the first of nothing",
+    ),
     "partial.restricted": (
         "角色 {roles} 只能读范围内的部分行",
         "role {roles} may read only part of the scope",
@@ -65,6 +73,18 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "RESULT_LIMIT_REACHED.bytes": (
         "达到上限 {limit} 字节，其余未读取。请减少字段或缩小筛选范围。",
         "Cut at the cap of {limit} bytes. Ask for fewer fields or narrow the filters.",
+    ),
+    "TIME_BUDGET_EXCEEDED": (
+        "{budget} 毫秒内没有读完。把 timeBudgetMs 提高到 {minimum} 以上重新查询，或缩小筛选范围。",
+        "Not all was read within {budget} ms. Ask again with timeBudgetMs of {minimum} or more, or narrow the filters.",
+    ),
+    "TIME_BUDGET_EXCEEDED.narrow": (
+        "{budget} 毫秒内没有读完，这已是当前角色的上限。请缩小筛选范围，或按维度汇总。",
+        "Not all was read within {budget} ms, the most this role may have. Narrow the filters, or group instead.",
+    ),
+    "SOURCE_UNAVAILABLE": (
+        "数据源中途失败，其余未读取。{seconds} 秒后用同样的参数重新查询。",
+        "The source failed before all was read. Ask again in {seconds} seconds with the same arguments.",
     ),
     "VISIBILITY_RESTRICTED": (
         "角色 {roles} 只能看到部分行，查询超出了该范围；可缩小筛选，或申请权限。",
@@ -265,6 +285,30 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "missing_parameter": ("缺少必填条件：{names}", "required filters are missing: {names}"),
     "missing_parameter.do": ("在 filters 里给出 {names} 再调用", "Call again with {names} in filters"),
+    "missing_parameter.accepted": ("；已询问使用者，但没有都填", "; the person was asked and left some out"),
+    "missing_parameter.declined": ("；已询问使用者，对方拒绝填写", "; the person was asked and declined"),
+    "missing_parameter.cancelled": ("；已询问使用者，对方关掉了表单", "; the person was asked and closed the form"),
+    "missing_parameter.unable": ("；这个客户端不能询问使用者", "; this client cannot ask the person"),
+    "missing_parameter.timed out": (
+        "；已询问使用者，没有及时得到回答",
+        "; the person was asked and did not answer in time",
+    ),
+    "missing_parameter.unwilling.do": (
+        "不要再次询问；只有已经知道 {names} 时才在 filters 里给出，否则告诉使用者需要什么",
+        "Do not ask again. Give {names} in filters only if you know them; else say what is needed",
+    ),
+    "fill": (
+        "“{title}”的查询还缺必填条件：{names}。",
+        "The query “{title}” lacks required filters: {names}.",
+    ),
+    "fill.time": (
+        "日期或时间段，如 2026-11-29、昨天、近7天、11月1日到5日",
+        "a day or a span: 2026-11-29, yesterday, last 7 days, Nov 1 to Nov 5",
+    ),
+    "fill.time.days": (
+        "日期或时间段，至多 {days} 天，如 2026-11-29、昨天、近7天",
+        "a day or a span of at most {days} days: 2026-11-29, yesterday, last 7 days",
+    ),
     "session_not_found": ("没有这个会话", "no such session"),
     "session_not_found.do": (
         "先调用 intentRecognition 得到 sessionId",
@@ -325,6 +369,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "time_budget_exceeded.do": (
         "缩小筛选范围，或把 timeBudgetMs 提高到 {suggested}",
         "Narrow the filters, or raise timeBudgetMs to {suggested}",
+    ),
+    "time_budget_exceeded.do.narrow": (
+        "缩小筛选范围，或减少分组；时间已是当前角色的上限",
+        "Narrow the filters or group by less; this role may have no more time",
     ),
     "source_unavailable": ("数据源暂时不可用", "the data source is not available now"),
     "source_unavailable.do": (

@@ -4,7 +4,7 @@ A row per error class; a test walks the classes and fails for one without a row.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -159,6 +159,19 @@ def _missing_parameter(error: engine.MissingParameter, language: Language) -> Pr
     )
 
 
+def _parameter_not_given(error: gateway.ParameterNotGiven, language: Language) -> Problem:
+    problem = _missing_parameter(engine.MissingParameter(error.names), language)
+    if error.outcome is None:
+        return problem
+    reason = problem.reason + say(f"missing_parameter.{error.outcome}", language)
+    unwilling = error.outcome in ("declined", "cancelled")
+    return replace(problem, reason=reason, suggestion=_unwilling(error, language) if unwilling else problem.suggestion)
+
+
+def _unwilling(error: gateway.ParameterNotGiven, language: Language) -> str:
+    return say("missing_parameter.unwilling.do", language, names=", ".join(error.names))
+
+
 def _not_permitted(error: engine.NotPermitted, language: Language) -> Problem:
     return Problem("not_permitted", say("not_permitted", language, what=error.what), say("not_permitted.do", language))
 
@@ -171,13 +184,14 @@ def _limit_exceeded(error: engine.LimitExceeded, language: Language) -> Problem:
 
 
 def _time_budget_exceeded(error: engine.TimeBudgetExceeded, language: Language) -> Problem:
+    key = "time_budget_exceeded.do" if error.suggested_ms is not None else "time_budget_exceeded.do.narrow"
     return Problem(
         "time_budget_exceeded",
         say("time_budget_exceeded", language, budget=error.budget_ms),
-        say("time_budget_exceeded.do", language, suggested=error.suggested_ms),
+        say(key, language, suggested=error.suggested_ms),
         field="timeBudgetMs",
         received=error.budget_ms,
-        retryable=True,
+        retryable=error.suggested_ms is not None,
     )
 
 
@@ -246,6 +260,7 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     gateway.StepOutOfOrder: _step_out_of_order,
     gateway.UnknownScene: _unknown_scene,
     gateway.UnknownDimension: _unknown_dimension,
+    gateway.ParameterNotGiven: _parameter_not_given,
     gateway.InvalidArguments: _invalid_arguments,
     gateway.NoSuchRoute: _no_such_route,
     gateway.ForeignRequest: _foreign_request,

@@ -57,6 +57,10 @@ class Settings(BaseSettings):
     ambiguous: Literal["agent", "client", "person"] = Field(
         "agent", description="who chooses where a match is ambiguous: the agent, the client's model, or the person"
     )
+    missing: Literal["agent", "person"] = Field(
+        "person",
+        description="who gives required filters that a call lacks: the person if the client can ask, or the agent",
+    )
     choice_seconds: float = Field(20, gt=0, description="that client or person is waited for so long")
     resolver: str = Field("scene_kb.resolver:HybridResolver", description="MODULE:CLASS that finds scenes")
     state_dir: Path = Field(

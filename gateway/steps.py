@@ -23,6 +23,7 @@ from gateway.arguments import Arguments, CallArguments, FindArguments, QueryArgu
 from gateway.choosing import Choice, Choose
 from gateway.errors import (
     InvalidArguments,
+    ParameterNotGiven,
     SessionExpired,
     SessionNotFound,
     StepOutOfOrder,
@@ -30,12 +31,14 @@ from gateway.errors import (
     UnknownScene,
 )
 from gateway.identity import Caller
+from gateway.missing import filled_in, form_of
 from gateway.present import answers, matches, selections
 from gateway.present.scene import ShownParameter
+from gateway.questions import Ask
 from scene_kb import asked as asked_text
 from scene_kb import recognise
 from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_fields
-from scene_kb.models import Catalog, Match, Scene, SceneCard, Suggestion
+from scene_kb.models import Catalog, Match, Parameter, Scene, SceneCard, Suggestion
 from scene_kb.order import suggestion
 from scene_kb.resolver import Resolver
 from scene_kb.visibility import permitted_fields, pinned_scene, scenes_are_hidden, visible_scenes
@@ -66,6 +69,12 @@ class Told:
     """What stands where a value would, and is none."""
     ambiguous: tuple[tuple[str, str, Mapping[str, str]], ...]
     """(parameter, the words, the span that they are taken for) of each time that could be another."""
+
+    def facts(self, before: Session | None) -> dict[str, object]:
+        """What the session keeps. Facts of an earlier question stay beneath unless something is said in their place."""
+        earlier = {*_mapping(before.facts, "recognised"), *_mapping(before.facts, "unknown")} if before else set()
+        nothing: dict[str, list[object]] = {name: [] for name in (*self.recognised, *earlier)}
+        return {"recognised": {**nothing, **self.recognised}, "unknown": {**nothing, **self.unknown}}
 
 
 _NOTHING_TOLD = Told({}, {}, ())
@@ -134,7 +143,7 @@ class Steps:
         if scene is None:
             return Reply(matches.ambiguous(found), facts, session_id)
         chosen, order = await self._select(scene, asked.query, caller, SelectArguments(session_id=session_id))
-        facts |= {"scene": scene.ref, "recognised": told.recognised, "unknown": told.unknown}
+        facts |= {"scene": scene.ref, **told.facts(before)}
         if match.decisive:
             facts["fields"] = list(chosen.names)
         shown = self._parameters(scene, told, caller)
@@ -196,7 +205,8 @@ class Steps:
             told.ambiguous if asked.scene_id else (),
         )
         facts = {
-            **{"scene": scene.ref, "recognised": told.recognised, "unknown": told.unknown},
+            "scene": scene.ref,
+            **told.facts(session),
             "fields": list(chosen.names),
         }
         return Reply(said, facts, session.id)
@@ -228,11 +238,23 @@ class Steps:
 
     # apiCall --------------------------------------------------------------------------------------------------------
 
-    async def call(self, asked: CallArguments, caller: Caller) -> Reply:
+    async def call(self, asked: CallArguments, caller: Caller, *, ask: Ask | None = None) -> Reply:
         """The data of the session's scene. What the query said about parameters holds unless told otherwise.
 
-        Raises SessionNotFound, SessionExpired, StepOutOfOrder, MissingParameter and every EngineError.
+        `ask`: how the person is asked for required filters that are absent; what they give holds for the session.
+
+        Raises SessionNotFound, SessionExpired, StepOutOfOrder, ParameterNotGiven and every EngineError, and
+        AnswerAwaited where `ask` does.
         """
+        try:
+            return await self._call(asked, caller)
+        except MissingParameter as missing:
+            given = await self._given_by_person(missing.names, asked, caller, ask)
+        reply = await self._call(asked.model_copy(update={"filters": {**(asked.filters or {}), **given}}), caller)
+        return replace(reply, facts={**reply.facts, "recognised": {name: [value] for name, value in given.items()}})
+
+    async def _call(self, asked: CallArguments, caller: Caller) -> Reply:
+        """Raises what `call` does, and MissingParameter."""
         session = await self._open_session(asked.session_id, caller)
         scene = self._chosen_scene(session, caller, "apiCall")
         dataset = self.catalog.dataset_of(scene)
@@ -280,10 +302,38 @@ class Steps:
         An answer over all values would look like one about the value that was named.
         """
         for name, codes in _mapping(session.facts, "unknown").items():
-            if name not in (asked.filters or {}):
+            if codes and name not in (asked.filters or {}):
                 legal = legal_values(dataset.by_name[name], self.engine.grant(dataset.api_no, caller.principal))
                 by_value = {str(value.value): value.names() for value in legal}
                 raise UnknownValue(name, codes[0], nearest(str(codes[0]), by_value))
+
+    async def _given_by_person(
+        self, names: tuple[str, ...], asked: CallArguments, caller: Caller, ask: Ask | None
+    ) -> dict[str, object]:
+        """A filter for each of the names; the trace says what became of the question. Raises ParameterNotGiven."""
+        session = await self._open_session(asked.session_id, caller)
+        scene = self._chosen_scene(session, caller, "apiCall")
+        form = form_of(scene, self._lacking(names, scene, caller), _language(session))
+        if ask is None:
+            raise ParameterNotGiven(names, None, form)
+        with _tracer.start_as_current_span("gateway.ask") as span:
+            response = await ask(form)
+            span.set_attributes({"by": "person", "outcome": response.outcome, "names": names})
+        given = filled_in(form, response.filled)
+        if absent := tuple(name for name in names if name not in given):
+            unwilling = response.outcome in ("declined", "cancelled")
+            raise ParameterNotGiven(absent, response.outcome, None if unwilling else form)
+        return given
+
+    def _lacking(self, names: tuple[str, ...], scene: Scene, caller: Caller) -> list[ShownParameter]:
+        """A comparison may need the time column where the scene does not."""
+        dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
+        known = {it.name: it for it in scene.parameters}
+        fields = [dataset.by_name[name] for name in names if name in grant.fields]
+        return [
+            ShownParameter(known.get(it.name, Parameter(name=it.name)), it, (), (), legal_values(it, grant))
+            for it in fields
+        ]
 
     def _filters(
         self, scene: Scene, session: Session, asked: CallArguments

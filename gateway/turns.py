@@ -13,9 +13,11 @@ from opentelemetry import trace
 
 from engine.dataset import Language, language_of
 from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, read
-from gateway.choosing import AGENT_CHOOSES, AnswerAwaited, Choose, Choosing
+from gateway.choosing import chooser
+from gateway.errors import ParameterNotGiven
 from gateway.identity import Caller
 from gateway.problems import known_errors, problem_of
+from gateway.questions import NOBODY_ASKED, AnswerAwaited, Ask, Asking, Form
 from gateway.steps import Reply, Steps
 from sessions.models import Outcome, Session, Turn, fold
 from sessions.stores.base import StoreUnavailable
@@ -33,25 +35,27 @@ class Answered:
 
     said: Mapping[str, Any]
     is_error: bool
+    form: Form | None = None
+    """What would have to be filled in, where nobody could be asked."""
 
 
 @dataclass(frozen=True)
 class Gateway:
     steps: Steps
-    choosing: Choosing = AGENT_CHOOSES
+    asking: Asking = NOBODY_ASKED
 
     async def answer(
-        self, tool: Tool, given: Mapping[str, object], caller: Caller, *, choose: Choose | None = None
+        self, tool: Tool, given: Mapping[str, object], caller: Caller, *, ask: Ask | None = None
     ) -> Answered:
-        """The step's result, with its turn kept. `choose`: who is asked where a match is ambiguous; None: nobody.
+        """The step's result, with its turn kept. `ask`: how this connection asks back; None: it does not.
 
-        Never raises but for cancellation, and AnswerAwaited where `choose` does; then no turn is kept.
+        Never raises but for cancellation, and AnswerAwaited where `ask` does; then no turn is kept.
         """
         given = _as_json(given)
         with collecting() as spans:
             with _tracer.start_as_current_span(tool) as span:
                 trace_id = format(span.get_span_context().trace_id, "032x")
-                reply, error = await self._take(tool, given, caller, trace_id, choose)
+                reply, error = await self._take(tool, given, caller, trace_id, ask)
                 if reply is not None:
                     said, session_id = dict(reply.said), reply.session_id
                 else:
@@ -83,13 +87,13 @@ class Gateway:
                 except StoreUnavailable as down:
                     # Without its turn a session would not exist for the next step: better to say so now.
                     said, outcome = problem_of(down, _language(given, None)).to_wire(trace_id), "refused"
-        return Answered(said, outcome == "refused")
+        return Answered(said, outcome == "refused", error.form if isinstance(error, ParameterNotGiven) else None)
 
     async def _take(
-        self, tool: Tool, given: Mapping[str, object], caller: Caller, trace_id: str, choose: Choose | None
+        self, tool: Tool, given: Mapping[str, object], caller: Caller, trace_id: str, ask: Ask | None
     ) -> tuple[Reply | None, Exception | None]:
         try:
-            return await self._step(tool, given, caller, choose), None
+            return await self._step(tool, given, caller, ask), None
         except AnswerAwaited:
             raise
         except Exception as error:
@@ -97,15 +101,16 @@ class Gateway:
                 _log.exception("step failed", tool=tool, principal=caller.principal.id, trace_id=trace_id)
             return None, error
 
-    async def _step(self, tool: Tool, given: Mapping[str, object], caller: Caller, choose: Choose | None) -> Reply:
+    async def _step(self, tool: Tool, given: Mapping[str, object], caller: Caller, ask: Ask | None) -> Reply:
         present = {name: value for name, value in given.items() if value is not None}
         match tool:
             case "intentRecognition":
-                return await self.steps.find(read(FindArguments, present), caller, choose=choose)
+                return await self.steps.find(read(FindArguments, present), caller, choose=chooser(self.asking, ask))
             case "fieldSelection":
                 return await self.steps.select(read(SelectArguments, present), caller)
             case "apiCall":
-                return await self.steps.call(read(CallArguments, present), caller)
+                ask_person = ask if self.asking.missing == "person" else None
+                return await self.steps.call(read(CallArguments, present), caller, ask=ask_person)
             case "query":
                 return await self.steps.query(read(QueryArguments, present), caller)
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from engine.errors import SourceUnavailable
+from engine.errors import SourceUnavailable, TimeBudgetExceeded
 from engine.query import Scalar
 
 BACKENDS: Mapping[str, str] = {
@@ -46,6 +46,14 @@ class ColumnProfile:
     samples: tuple[Scalar, ...]
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The first rows of a SELECT, in its order, and what ended it before the rows or the bounds did."""
+
+    rows: pa.Table
+    stopped: TimeBudgetExceeded | SourceUnavailable | None
+
+
 class Backend(Protocol):
     """One opened store. Safe for concurrent calls; whoever opened it closes it."""
 
@@ -58,6 +66,16 @@ class Backend(Protocol):
         When `timeout_s` is over, or the task is cancelled, the statement is stopped in the store. Waiting for a place
         counts, and ends in Busy when it takes all of the time.
         Raises TimeBudgetExceeded, Busy, SourceUnavailable, or ValueError for anything but one SELECT.
+        """
+        ...
+
+    async def read(
+        self, sql: str, parameters: Mapping[str, Scalar], *, timeout_s: float, most_rows: int, most_bytes: int
+    ) -> Reading:
+        """The rows of one SELECT as the store yields them, until they are more than `most_rows` or `most_bytes`.
+
+        What is over the bounds comes along, so that it can be seen; it is no more than one batch. When the time is up
+        or the store fails, the rows that came before are the answer. Raises as `fetch` does where none came.
         """
         ...
 

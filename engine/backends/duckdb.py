@@ -20,7 +20,7 @@ import anyio.to_thread
 import duckdb
 import pyarrow as pa
 
-from engine.backends.base import Backend, ColumnInfo, ColumnProfile, TableInfo
+from engine.backends.base import Backend, ColumnInfo, ColumnProfile, Reading, TableInfo
 from engine.backends.duckdb_files import file_select, literal, quoted
 from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
 from engine.query import Scalar
@@ -29,9 +29,19 @@ T = TypeVar("T")
 
 _INTERRUPT_SHARE = 0.85  # an interrupt lands late by up to a fifth of a short budget
 _INTERRUPT_AGAIN_S = 0.005
+_BATCH_ROWS = 256  # rows that an unfilled batch holds are lost when the time is up; 64 take twice as long to read
 _CONCURRENT_STATEMENTS = 4  # DuckDB runs each on all cores already; more only delay each other
 _SAMPLES = 50
 _FILE_VIEW, _DATABASE = "data", "source"
+
+_IN_STREAMS: Mapping[str, type[duckdb.Error]] = {
+    "INTERRUPT Error": duckdb.InterruptException,
+    "IO Error": duckdb.IOException,
+    "Out of Memory Error": duckdb.OutOfMemoryException,
+    "Serialization Error": duckdb.SerializationException,
+    "FATAL Error": duckdb.FatalException,
+    "Invalid Error": duckdb.Error,
+}
 
 _TYPES: Mapping[str, str] = {
     "VARCHAR": "string",
@@ -82,12 +92,30 @@ class DuckDB:
     async def fetch(self, sql: str, parameters: Mapping[str, Scalar], *, timeout_s: float) -> pa.Table:
         return await self._run(lambda cursor: _rows(cursor, sql, parameters), timeout_s=timeout_s)
 
+    async def read(
+        self, sql: str, parameters: Mapping[str, Scalar], *, timeout_s: float, most_rows: int, most_bytes: int
+    ) -> Reading:
+        batches: list[pa.RecordBatch] = []
+
+        def work(cursor: duckdb.DuckDBPyConnection) -> pa.Schema:
+            stream = _selected(cursor, sql, parameters).to_arrow_reader(_BATCH_ROWS)
+            _take(stream, batches, most_rows=most_rows, most_bytes=most_bytes)
+            return stream.schema
+
+        try:
+            schema = await self._run(work, timeout_s=timeout_s)
+        except (TimeBudgetExceeded, SourceUnavailable) as stopped:
+            if not batches:
+                raise
+            return Reading(pa.Table.from_batches(batches), stopped)
+        return Reading(pa.Table.from_batches(batches, schema), None)
+
     def relation(self, table: str | None) -> str:
         name = quoted(table or _FILE_VIEW)
         return f"{_DATABASE}.main.{name}" if _is_database(self._path) else name
 
     async def version(self, table: str | None) -> str:
-        return await anyio.to_thread.run_sync(self._seen)
+        return await anyio.to_thread.run_sync(self._seen, abandon_on_cancel=True)  # a network's folder may be silent
 
     async def inspect(self) -> tuple[TableInfo, ...]:
         return await self._run(lambda cursor: _tables(cursor, self.relation))
@@ -141,6 +169,11 @@ class DuckDB:
             duckdb.OutOfMemoryException,
             duckdb.SerializationException,
         ) as error:
+            raise SourceUnavailable(self._path.name, retry_after_s=30, detail=str(error)) from error
+        except duckdb.Error as error:
+            if type(error) is not duckdb.Error:
+                raise
+            # The bare class is a part of a file that cannot be decoded.
             raise SourceUnavailable(self._path.name, retry_after_s=30, detail=str(error)) from error
         except OSError as error:
             raise SourceUnavailable(self._path.name, retry_after_s=30, detail=str(error)) from error
@@ -256,6 +289,10 @@ class _Statement(Generic[T]):
 
 
 def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Scalar]) -> pa.Table:
+    return _selected(cursor, sql, parameters).to_arrow_table()
+
+
+def _selected(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Scalar]) -> duckdb.DuckDBPyRelation:
     statements = cursor.extract_statements(sql)
     if [it.type for it in statements] != [duckdb.StatementType.SELECT]:
         raise ValueError("only one SELECT may reach a connection")
@@ -263,12 +300,27 @@ def _rows(cursor: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, 
     kinds = list(map(str, found.types))
     if any(map(_NOT_IN_ARROW.search, kinds)):
         found = found.project(", ".join(map(_as_arrow_holds_it, found.columns, kinds)))
-    return found.to_arrow_table()
+    return found
 
 
 def _as_arrow_holds_it(column: str, kind: str) -> str:
     name = quoted(column)
     return f"CAST({name} AS VARCHAR) AS {name}" if _NOT_IN_ARROW.search(kind) else name
+
+
+def _take(stream: pa.RecordBatchReader, into: list[pa.RecordBatch], *, most_rows: int, most_bytes: int) -> None:
+    """Batches until the bounds are crossed. Two rows come whatever they take: whether there is another must be seen."""
+    rows = taken = 0
+    try:
+        for batch in stream:
+            into.append(batch)
+            rows += batch.num_rows
+            taken += batch.nbytes
+            if rows > most_rows or (taken > most_bytes and rows > 1):
+                return
+    except OSError as error:  # Arrow's word for whatever ended the stream; DuckDB's own word begins its text
+        kind = next((kind for word, kind in _IN_STREAMS.items() if str(error).startswith(word)), duckdb.DataError)
+        raise kind(str(error)) from error
 
 
 def _count(cursor: duckdb.DuckDBPyConnection, sql: str) -> int:

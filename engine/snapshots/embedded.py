@@ -16,7 +16,7 @@ import anyio.to_thread
 import pyarrow as pa
 from cachetools import LRUCache
 
-from engine.query import EmptyFinding, Snapshot
+from engine.query import EmptyFinding, OutOfTime, Snapshot, SourceFailed, Stopped
 from engine.snapshots.base import SnapshotStore
 
 T = TypeVar("T")
@@ -152,6 +152,7 @@ def _facts(snapshot: Snapshot) -> str:
             "cut_by": snapshot.cut_by,
             "source": snapshot.source,
             "empty": asdict(snapshot.empty) if snapshot.empty else None,
+            "stopped": asdict(snapshot.stopped) if snapshot.stopped else None,
         }
     )
 
@@ -169,7 +170,14 @@ def _decoded(facts: str, stream: bytes) -> Snapshot:
         cut_by=known["cut_by"],
         source=known["source"],
         empty=EmptyFinding(**known["empty"]) if known["empty"] else None,
+        stopped=_stopped(known.get("stopped")),
     )
+
+
+def _stopped(facts: dict[str, int] | None) -> Stopped | None:
+    if facts is None:
+        return None
+    return OutOfTime(**facts) if "budget_ms" in facts else SourceFailed(**facts)
 
 
 def _moment(text: str | None) -> date | datetime | None:

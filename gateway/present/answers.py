@@ -6,7 +6,18 @@ from zoneinfo import ZoneInfo
 
 from engine.dataset import Language
 from engine.encode import wire_value
-from engine.query import Answer, EmptyFinding, Incompleteness, MorePages, Note, ResultLimit, VisibilityRestricted
+from engine.query import (
+    Answer,
+    EmptyFinding,
+    Incompleteness,
+    MorePages,
+    Note,
+    ResultLimit,
+    Snapshot,
+    SourceBroken,
+    TimeOver,
+    VisibilityRestricted,
+)
 from gateway.messages import say
 from gateway.present.caveats import caveats
 from gateway.present.scene import Wire, deprecation, spoken
@@ -26,9 +37,10 @@ def called(
         "status": "complete" if answer.completeness.complete else "partial",
         "completeness": {
             "complete": answer.completeness.complete,
-            "truncated": snapshot.cut_by is not None,
+            "truncated": _truncated(snapshot),
             "statement": _statement(answer, language) + caveats(answer, language),
             "reasons": [_reason(it, language) for it in answer.completeness.reasons],
+            **({"workDone": _work_done(snapshot)} if _truncated(snapshot) else {}),
             "scope": {
                 **({"scene": scene.ref} if scene else {"apiNo": resolved.dataset.api_no}),
                 "filters": {name: echoed(value, zone) for name, value in resolved.spoken_filters.items()},
@@ -60,6 +72,16 @@ def called(
     if snapshot.empty is not None:
         wire["empty"] = _empty(snapshot.empty, language)
     return wire
+
+
+def _truncated(snapshot: Snapshot) -> bool:
+    """Whether rows of the scope were left unread, or not kept."""
+    return snapshot.cut_by is not None or snapshot.stopped is not None
+
+
+def _work_done(snapshot: Snapshot) -> Wire:
+    rows, of = snapshot.rows.num_rows, snapshot.total_rows
+    return {"rowsRead": rows, **({"share": float(f"{rows / of:.3g}")} if of else {})}
 
 
 def _statement(answer: Answer, language: Language) -> str:
@@ -95,6 +117,10 @@ def _why(reason: Incompleteness, language: Language) -> str:
             return say("partial.morePages", language)
         case ResultLimit(what, limit):
             return say(f"partial.cap.{what}", language, limit=limit)
+        case TimeOver(budget_ms, _):
+            return say("partial.time", language, budget=budget_ms)
+        case SourceBroken():
+            return say("partial.source", language)
         case VisibilityRestricted(roles):
             return say("partial.restricted", language, roles=", ".join(roles))
 
@@ -118,6 +144,24 @@ def _reason(reason: Incompleteness, language: Language) -> Wire:
                 "code": "RESULT_LIMIT_REACHED",
                 "message": say(f"RESULT_LIMIT_REACHED.{what}", language, limit=limit),
                 "continuation": {"kind": "narrowQuery", "what": what, "limit": limit},
+            }
+        case TimeOver(budget_ms, None):
+            return {
+                "code": "TIME_BUDGET_EXCEEDED",
+                "message": say("TIME_BUDGET_EXCEEDED.narrow", language, budget=budget_ms),
+                "continuation": {"kind": "narrowQuery", "what": "time", "limit": budget_ms},
+            }
+        case TimeOver(budget_ms, minimum_ms):
+            return {
+                "code": "TIME_BUDGET_EXCEEDED",
+                "message": say("TIME_BUDGET_EXCEEDED", language, budget=budget_ms, minimum=minimum_ms),
+                "continuation": {"kind": "retryWithBudget", "minimumMs": minimum_ms},
+            }
+        case SourceBroken(seconds):
+            return {
+                "code": "SOURCE_UNAVAILABLE",
+                "message": say("SOURCE_UNAVAILABLE", language, seconds=seconds),
+                "continuation": {"kind": "retryAfter", "seconds": seconds},
             }
         case VisibilityRestricted(roles):
             return {

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.dataset import Language
-from gateway.choosing import By, Option, Question
+from gateway.choosing import Option, Question
 from gateway.messages import say
 from gateway.present.scene import ShownParameter, Wire, deprecation, fields, parameter, read_as, suggested
+from gateway.questions import By
 from scene_kb.fields import SelectedFields
 from scene_kb.models import Candidate, Catalog, Match, Scene, Suggestion
 

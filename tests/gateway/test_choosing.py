@@ -17,8 +17,9 @@ from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 
 from gateway.app import App, open_app
-from gateway.choosing import Choosing, Option, Question, from_model, from_person
+from gateway.choosing import Option, Question, from_model, from_person
 from gateway.mcp import mcp_server
+from gateway.questions import Asking
 from gateway.settings import Settings
 from sessions.models import Turn
 from tests.gateway.harness import environment, http_server
@@ -85,7 +86,7 @@ async def found(
     app: App, by: Any, mode: str, answering: Answering | None, *, within_s: float = 60, clock: Clock | None = None
 ) -> tuple[dict[str, Any], Turn]:
     """What intentRecognition says to an unclear query, and the turn that it leaves."""
-    gateway = replace(app.gateway, choosing=Choosing(by, within_s, ("a key",)))
+    gateway = replace(app.gateway, asking=Asking(by, within_s=within_s, keys=("a key",)))
     if clock is not None:
         gateway = replace(gateway, steps=replace(gateway.steps, wall=clock))
     server = mcp_server(gateway, lambda _: app.local)
@@ -192,7 +193,7 @@ async def test_an_answer_that_comes_with_a_later_call_counts_within_the_time(
 
 
 async def test_a_time_of_asking_that_is_not_ours_is_refused(app: App) -> None:
-    gateway = replace(app.gateway, choosing=Choosing("client", 20, ("a key",)))
+    gateway = replace(app.gateway, asking=Asking("client", keys=("a key",)))
     async with Client(mcp_server(gateway, lambda _: app.local), sampling_callback=Answering(CHOSEN).model) as client:
         with pytest.raises(MCPError, match="requestState"):
             await client.session.call_tool(
@@ -202,7 +203,7 @@ async def test_a_time_of_asking_that_is_not_ours_is_refused(app: App) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_question_that_one_scene_answers_asks_nobody(app: App, mode: str) -> None:
-    gateway = replace(app.gateway, choosing=Choosing("client", 20, ("a key",)))
+    gateway = replace(app.gateway, asking=Asking("client", keys=("a key",)))
     answering = Answering("none")
     server = mcp_server(gateway, lambda _: app.local)
     async with Client(server, mode=mode, sampling_callback=answering.model) as client:
@@ -220,8 +221,8 @@ async def test_a_question_that_one_scene_answers_asks_nobody(app: App, mode: str
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_tools_are_the_same_whoever_chooses(app: App, mode: str) -> None:
     listed = []
-    for choosing in (Choosing(), Choosing("person", 20, ("a key",))):
-        server = mcp_server(replace(app.gateway, choosing=choosing), lambda _: app.local)
+    for asking in (Asking(), Asking("person", keys=("a key",))):
+        server = mcp_server(replace(app.gateway, asking=asking), lambda _: app.local)
         async with Client(server, mode=mode) as client:
             listed.append([tool.model_dump() for tool in (await client.list_tools()).tools])
     assert listed[0] == listed[1]
@@ -261,9 +262,9 @@ async def test_a_served_gateway_asks_and_goes_on_to_the_data(
 async def test_the_settings_say_who_is_asked_and_for_how_long(settings: Settings) -> None:
     chosen = settings.model_copy(update={"ambiguous": "client", "choice_seconds": 5.0})
     async with open_app(chosen) as app:
-        assert (app.gateway.choosing.by, app.gateway.choosing.within_s) == ("client", 5.0)
+        assert (app.gateway.asking.scene, app.gateway.asking.within_s) == ("client", 5.0)
     async with open_app(settings) as app:
-        assert (app.gateway.choosing.by, app.gateway.choosing.within_s) == ("agent", 20)
+        assert (app.gateway.asking.scene, app.gateway.asking.within_s) == ("agent", 20)
 
 
 def question(*titles: str) -> Question:

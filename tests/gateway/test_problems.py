@@ -1,6 +1,7 @@
 """Errors are part of the product: each class has a row, each row speaks both languages, none gives anything away."""
 
 import json
+from typing import get_args
 
 import pytest
 
@@ -8,6 +9,7 @@ from engine import errors as engine
 from gateway import errors as gateway
 from gateway import messages
 from gateway.problems import known_errors, problem_of
+from gateway.questions import Outcome
 
 
 def leaves(base: type[Exception]) -> set[type[Exception]]:
@@ -32,6 +34,7 @@ EXAMPLES: list[Exception] = [
     gateway.StepOutOfOrder("apiCall", "fieldSelection"),
     gateway.UnknownScene("X", ("Y",)),
     gateway.UnknownDimension("x", ("y",)),
+    *(gateway.ParameterNotGiven(("day",), outcome, None) for outcome in (None, *get_args(Outcome))),
     gateway.NoSuchRoute("path", "/v2/query", ("POST /v1/query",)),
     gateway.NoSuchRoute("method", "GET", ("POST",)),
     gateway.ForeignRequest("Origin", "https://evil.example"),

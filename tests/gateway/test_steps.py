@@ -393,6 +393,21 @@ async def test_a_date_that_could_be_another_is_warned_of(app: App) -> None:
     assert (warning["code"], warning["field"], warning["from"]) == ("VALUE_NORMALISED", "day", "05/06")
 
 
+async def test_what_an_earlier_question_said_is_no_filter_of_the_next_scene(app: App) -> None:
+    opened = await session(app, "昨天渠道A的销售额")
+    await take(app, "intentRecognition", query="昨天的订单量", sceneId="CHANNEL_ORDERS", sessionId=opened)
+    called = await take(app, "apiCall", sessionId=opened)
+    assert called["completeness"]["scope"]["filters"] == {"day": YESTERDAY}
+    assert len(called["rows"]) == 3
+
+
+async def test_a_value_that_there_is_not_is_forgotten_with_its_question(app: App) -> None:
+    opened = await session(app, "昨天渠道F的销售额")
+    assert (await refused(app, "apiCall", sessionId=opened))["error"] == "unknown_value"
+    await take(app, "intentRecognition", query="昨天渠道A的销售额", sceneId="SALES_BY_CHANNEL", sessionId=opened)
+    assert len((await take(app, "apiCall", sessionId=opened))["rows"]) == 1
+
+
 async def test_a_default_that_was_not_asked_for_is_said(app: App) -> None:
     sid = await session(app, "把订单一条条列出来", scene="ORDER_DETAIL")
     answer = await take(app, "apiCall", sessionId=sid, fields=["order_id"])
