@@ -11,7 +11,8 @@ EngineError
 ├── TimeBudgetExceeded        the query was cancelled when its time was up
 ├── SourceUnavailable         the store does not answer, or cannot be read
 ├── Busy                      no slot became free in time; the query has not started
-└── CursorInvalid             a cursor is altered, expired, or no longer permitted
+├── CursorInvalid             a cursor is altered, expired, or no longer permitted
+└── EvidenceInvalid           evidence is altered, expired, another's, or of something else than what is asked
 """
 
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ Fault = Literal[
     "needsTwoGroups",
     "measureInOr",
     "openRange",
+    "needsKey",
 ]
 
 
@@ -126,3 +128,14 @@ CURSOR_REASONS: tuple[CursorFault, ...] = get_args(CursorFault)
 @dataclass
 class CursorInvalid(EngineError):
     reason: CursorFault
+
+
+EvidenceFault = Literal[
+    "altered", "expired", "otherCaller", "permissionChanged", "definitionChanged", "otherArguments"
+]
+EVIDENCE_REASONS: tuple[EvidenceFault, ...] = get_args(EvidenceFault)
+
+
+@dataclass
+class EvidenceInvalid(EngineError):
+    reason: EvidenceFault

@@ -16,17 +16,28 @@ from opentelemetry import trace
 
 from engine.backends.base import Backend
 from engine.budget import cut_page
+from engine.changes import frozen
 from engine.compile import Target, Texts, compile_query, compile_unsorted
 from engine.completeness import assess
 from engine.cursors import Binding, Cursors, Position
 from engine.dataset import Dataset
 from engine.deadline import Deadline
 from engine.encode import encode_rows
-from engine.errors import CursorInvalid, SourceUnavailable, UnknownDataset
+from engine.errors import (
+    CursorInvalid,
+    EngineError,
+    EvidenceInvalid,
+    InvalidParameter,
+    LimitExceeded,
+    SourceUnavailable,
+    UnknownDataset,
+)
+from engine.evidence import EvidenceBook, Scope
 from engine.freeze import Ages, freeze, partial_key, still_says
+from engine.ledger import ledger_of, missing_key
 from engine.permissions import authorize
 from engine.policy import Policies, Principal
-from engine.query import Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot
+from engine.query import CHANGE, Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot
 from engine.resolve import resolve
 from engine.route import route
 from engine.snapshots.base import SingleFlight, SnapshotStore
@@ -52,6 +63,12 @@ class Request:
     cursor: str | None = None
     held: Mapping[str, str] = field(default_factory=dict)
     """Snapshot ids that the caller's session already holds, by statement digest."""
+    since: str | None = None
+    """Evidence of the same query: only what changed since is wanted, read afresh."""
+    asked_at: datetime | None = None
+    """Where the query was said earlier: what its words for times are counted from, instead of `now`."""
+    noted: Mapping[str, str] = field(default_factory=dict)
+    """Kept in the evidence for whoever reads it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +81,7 @@ class Engine:
     """By source url."""
     snapshots: SnapshotStore
     cursors: Cursors
+    evidence: EvidenceBook
     flights: SingleFlight = field(default_factory=SingleFlight)
     ages: Ages = field(default_factory=Ages)
     texts: Texts = field(default_factory=lambda: LRUCache(_KEPT_TEXTS))
@@ -87,7 +105,7 @@ class Engine:
         query = request.query
         grant = self.grant(query.api_no, request.principal)
         dataset = self.datasets[query.api_no]
-        resolved = resolve(query, dataset, grant, clock=_clock(request.now, dataset))
+        resolved = resolve(query, dataset, grant, clock=_clock(_said_at(request), dataset))
         chosen = route(resolved)
         backend = self.backends[chosen.source.url]
         row_cap = grant.caps.rows if query.limit is None else min(query.limit, grant.caps.rows)
@@ -101,20 +119,26 @@ class Engine:
     async def run(self, request: Request, *, wall: datetime) -> Answer:
         """The page that was asked for. `wall` is the real time, by which snapshots age.
 
-        Raises what `explain` raises, and TimeBudgetExceeded, SourceUnavailable, Busy or CursorInvalid.
+        Raises what `explain` raises, and TimeBudgetExceeded, SourceUnavailable, Busy, CursorInvalid or EvidenceInvalid.
         """
         started = monotonic()
         with _tracer.start_as_current_span("engine.plan") as span:
             plan = self.explain(request)
             span.set_attributes(_plan_facts(plan))
         digest = statement_digest(plan)
-        binding = Binding(request.owner, digest, plan.grant.fingerprint)
+        binding = Binding(request.owner, f"{digest}{request.since or ''}", plan.grant.fingerprint)
+        scope = _scope(request, plan, digest)
         deadline = _deadline(request.query, plan.grant, started)
         with _tracer.start_as_current_span("engine.rows") as span:
-            snapshot, hit, offset = await self._rows(request, plan, binding, deadline, wall)
+            if request.since is None or request.cursor is not None:
+                snapshot, hit, offset = await self._rows(request, plan, binding, deadline, wall)
+            else:
+                snapshot = await self._changes(request.since, request, plan, scope, deadline, wall)
+                hit, offset = False, 0
             snapshot = _as_seen(snapshot, plan)
             span.set_attributes(_snapshot_facts(snapshot, hit))
-        columns, zone = plan.resolved.columns, plan.resolved.dataset.zone
+        zone = plan.resolved.dataset.zone
+        columns = plan.resolved.columns if snapshot.since is None else (CHANGE, *plan.resolved.columns)
         rows, notes = encode_rows(snapshot.rows.slice(offset, request.bounds.rows), columns, zone=zone)
         page = cut_page(rows, columns, offset=offset, total=snapshot.rows.num_rows, bounds=request.bounds)
         cursor = None
@@ -127,6 +151,7 @@ class Engine:
             snapshot_hit=hit,
             page=page,
             completeness=assess(plan, snapshot, page, cursor=cursor),
+            evidence=await self._evidence(snapshot, plan, scope, named=offset + len(page.rows)),
             notes=(
                 *_cap_notes(request.query, plan.grant),
                 *plan.resolved.notes,
@@ -135,6 +160,72 @@ class Engine:
                 *page.notes,
             ),
         )
+
+    def plan_of(self, scope: Scope, principal: Principal) -> Plan:
+        """The plan of what was asked then, for whoever asked it, as it is today.
+
+        Raises EvidenceInvalid: permissionChanged, or definitionChanged where the same query is another statement now.
+        """
+        try:
+            if self.grant(scope.query.api_no, principal).fingerprint != scope.grant:
+                raise EvidenceInvalid("permissionChanged")
+        except UnknownDataset as gone:
+            raise EvidenceInvalid("permissionChanged") from gone
+        try:
+            plan = self.explain(Request(scope.query, principal, scope.clock, owner="", bounds=PageBounds()))
+        except EngineError as changed:
+            raise EvidenceInvalid("definitionChanged") from changed
+        if statement_digest(plan) != scope.statement:
+            raise EvidenceInvalid("definitionChanged")
+        return plan
+
+    async def read_again(self, plan: Plan, *, wall: datetime, deadline: Deadline | None = None) -> Snapshot:
+        """The plan's rows as they are now, up to the caps. Raises TimeBudgetExceeded, SourceUnavailable or Busy."""
+        caps = plan.grant.caps
+        deadline = deadline or Deadline(caps.time_ms, caps.time_ms, monotonic() + caps.time_ms / 1000)
+        backend = self.backends[plan.source.url]
+        version = await _version(plan, backend, deadline)
+        key = snapshot_key(plan, version)
+
+        async def fetch() -> Snapshot:
+            whole = replace(plan, unsorted=None)
+            fresh = await freeze(whole, key, backend, self.ages, version=version, deadline=deadline, wall=wall)
+            await self.snapshots.keep(fresh)
+            return fresh
+
+        return _as_seen(await self.flights.run(f"{partial_key(key, deadline.budget_ms)} again", fetch), plan)
+
+    async def _changes(
+        self, since: str, request: Request, plan: Plan, scope: Scope, deadline: Deadline, wall: datetime
+    ) -> Snapshot:
+        """What changed since the evidence, read afresh.
+
+        Raises LimitExceeded where there are more rows than may be read: one that is not among the first of them is not
+        gone for that.
+        """
+        evidence = await self.evidence.read(since, request.principal.id, now=wall)
+        if evidence.scope.grant != scope.grant:
+            raise EvidenceInvalid("permissionChanged")
+        if evidence.scope.statement != scope.statement:
+            raise EvidenceInvalid("otherArguments")
+        if missing := missing_key(plan.resolved):
+            raise InvalidParameter("since", list(request.query.fields), "needsKey", missing)
+        fresh = await self.read_again(plan, wall=wall, deadline=deadline)
+        if fresh.cut_by is not None:
+            limit = plan.grant.caps.rows if fresh.cut_by == "rows" else plan.grant.caps.bytes
+            raise LimitExceeded("since", fresh.total_rows or fresh.rows.num_rows + 1, limit)
+        changes = await frozen(evidence, fresh, plan.resolved, self.evidence, scope)
+        await self.snapshots.keep(changes)
+        return changes
+
+    async def _evidence(self, snapshot: Snapshot, plan: Plan, scope: Scope, *, named: int) -> str:
+        """For the pages that have named so many of the snapshot's rows."""
+        if snapshot.since is not None:
+            return self.evidence.token(snapshot.since.evidence, snapshot.since.unchanged + named)
+        kept = self.evidence.known(snapshot, scope)
+        if kept is None:
+            kept = await self.evidence.keep(snapshot, ledger_of(snapshot.rows, plan.resolved), scope)
+        return self.evidence.token(kept, named)
 
     async def _rows(
         self, request: Request, plan: Plan, binding: Binding, deadline: Deadline, wall: datetime
@@ -184,6 +275,15 @@ async def _version(plan: Plan, backend: Backend, deadline: Deadline) -> str:
     with anyio.move_on_after(deadline.left_s()):
         return await backend.version(plan.source.table)
     raise SourceUnavailable(plan.source.name, retry_after_s=_SILENT_RETRY_S, detail="no answer within the time budget")
+
+
+def _said_at(request: Request) -> datetime:
+    return request.asked_at or request.now
+
+
+def _scope(request: Request, plan: Plan, digest: str) -> Scope:
+    grant = plan.grant.fingerprint
+    return Scope(request.query, _said_at(request), digest, request.principal.id, grant, request.noted)
 
 
 def _clock(now: datetime, dataset: Dataset) -> Clock:

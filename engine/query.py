@@ -259,6 +259,24 @@ class SourceFailed:
 Stopped = OutOfTime | SourceFailed
 
 
+CHANGE = Column("since:change", Field(name="since:change", role="dimension", type="string"))
+"""The first column of what changed since an evidence: added, changed or removed. No field's label can be this."""
+
+
+@dataclass(frozen=True)
+class Since:
+    """What the rows of a snapshot are where they are changes, in numbers."""
+
+    evidence: str
+    """Id of the ledger that the pages of these changes complete."""
+    taken_at: datetime
+    """Of the rows before."""
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """Rows frozen at one moment, in their final order. `key` says what they answer; `id` names this one."""
@@ -276,6 +294,8 @@ class Snapshot:
     source: str
     empty: EmptyFinding | None
     """Kept with the rows, since a repeated question has the same answer for the snapshot's life."""
+    since: Since | None = None
+    """Where the rows are what changed since an evidence: CHANGE, then the query's columns."""
     stopped: Stopped | None = None
     """Why reading ended early: then the rows are some of the scope's, sorted among themselves."""
 
@@ -362,3 +382,11 @@ class Answer:
     page: Page
     completeness: Completeness
     notes: tuple[Note, ...]
+    evidence: str
+    """Signed: what the pages up to this one have named."""
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Those of the page's rows."""
+        asked = self.plan.resolved.columns
+        return asked if self.snapshot.since is None else (CHANGE, *asked)

@@ -18,6 +18,7 @@ import structlog
 from engine.backends.base import Backend, open_backend
 from engine.cursors import Cursors
 from engine.dataset import Dataset
+from engine.evidence import EvidenceBook
 from engine.pipeline import Engine
 from engine.query import PageBounds
 from engine.snapshots.base import open_snapshots
@@ -110,9 +111,12 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
             f"sqlite:{settings.state_file('snapshots.sqlite')}", max_bytes=settings.snapshot_bytes
         )
         stack.push_async_callback(snapshots.close)
+        ledgers = open_snapshots(f"sqlite:{settings.state_file('evidence.sqlite')}", max_bytes=settings.evidence_bytes)
+        stack.push_async_callback(ledgers.close)
+        book = EvidenceBook(ledgers, settings.keys(), life=timedelta(hours=settings.evidence_hours))
         sessions = open_store(settings.session_url())
         stack.push_async_callback(sessions.close)
-        engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(settings.keys()))
+        engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(settings.keys()), book)
         steps = Steps(
             catalog=catalog,
             cards=index.by_ref,

@@ -5,7 +5,7 @@ null is as good as absent; a JSON text is as good as what it holds; an unknown a
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -82,6 +82,7 @@ class CallArguments(Arguments):
     cursor: Annotated[str | None, Field(description="from the last answer, for the next page")] = None
     time_budget_ms: Annotated[int | None, Field(ge=50)] = None
     token_budget: Annotated[int | None, Field(ge=200, description="tokens a page")] = None
+    since: Annotated[str | None, Field(description="evidence of an earlier answer; alone: what changed since")] = None
 
 
 class QueryArguments(Arguments):
@@ -98,6 +99,31 @@ class QueryArguments(Arguments):
     cursor: Annotated[str | None, Field(description="from the last answer; alone, it continues that query")] = None
     time_budget_ms: Annotated[int | None, Field(ge=50)] = None
     token_budget: Annotated[int | None, Field(ge=200)] = None
+    since: Annotated[str | None, Field(description="evidence of an earlier answer; alone: what changed since")] = None
+
+
+def _ids(value: object) -> object:
+    """A single id as a list of one. A text is one id, whatever it holds, unless it is a JSON list or object."""
+    value = _from_json(value)
+    return value if isinstance(value, list | tuple) else [value]
+
+
+Ids = Annotated[tuple[str | int | float | bool | dict[str, Any] | None, ...], BeforeValidator(_ids)]
+
+
+class VerifyArguments(Arguments):
+    """What is to be verified before something is done with rows that an answer named."""
+
+    token: Annotated[str, Field(min_length=1, max_length=1000, description="the answer's evidence")]
+    ids: Annotated[
+        Ids, Field(description="rows that the answer must have named: values of its key, or {column: value}")
+    ] = ()
+    absent: Annotated[Ids, Field(description="rows that are said not to exist in the answer's scope")] = ()
+    require_complete: Annotated[bool, Field(description="refuse where the answer was not complete")] = False
+    recheck: Annotated[
+        bool, Field(description="read the rows again, under the same filters and today's permission")
+    ] = False
+    language: Annotated[Literal["zh", "en"] | None, Field(description="default: the answer's")] = None
 
 
 def read(shape: type[A], given: Mapping[str, object]) -> A:

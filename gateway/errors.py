@@ -68,7 +68,7 @@ class InvalidArguments(GatewayError):
     argument: str
     received: object
     fault: str
-    """missing, unknown, type, tooLong, tooShort, tooSmall, tooLarge or choice"""
+    """missing, unknown, type, tooLong, tooShort, tooSmall, tooLarge, choice or id"""
     expected: tuple[str, ...] = ()
 
 

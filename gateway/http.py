@@ -22,12 +22,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.folding import nearest
 from gateway.app import App
-from gateway.arguments import QueryArguments, input_schema
+from gateway.arguments import QueryArguments, VerifyArguments, input_schema
 from gateway.errors import ForeignRequest, GatewayError, InvalidArguments, NoSuchRoute
 from gateway.mcp import mcp_server
 from gateway.problems import problem_of
 from gateway.tools import TOOLS
 from gateway.turns import Tool
+from gateway.verdicts import REFUSALS
 
 _log = structlog.get_logger("sanbu")
 
@@ -43,6 +44,7 @@ _SECURITY = TransportSecuritySettings(
 _WRONG_METHOD, _WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 405, 421, 403, 415
 
 _MCP = "/mcp"
+_VERIFY = "/evidence/verify"
 
 LIVE = {"status": "ok"}
 """What /livez says."""
@@ -61,6 +63,9 @@ _STATUS: Mapping[str, int] = {
 }
 """Codes that are not simply a bad request (400)."""
 
+_VERIFY_DESCRIPTION = (
+    "For whoever acts on rows: whether the answer that the evidence came with named them, and whether that was all."
+)
 _QUERY_DESCRIPTION = "A person's query on a dataset: the same engine under the same permissions as apiCall."
 
 
@@ -69,6 +74,7 @@ def http_app(app: App) -> Starlette:
     routes = [
         *(Route(f"/v1/{name}", _endpoint(app, name), methods=["POST"]) for name, *_ in TOOLS),
         Route("/v1/query", _endpoint(app, "query"), methods=["POST"]),
+        Route(_VERIFY, _endpoint(app, "verifyEvidence"), methods=["POST"]),
         Route("/openapi.json", lambda _: JSONResponse(openapi()), methods=["GET"]),
         Route("/livez", lambda _: JSONResponse(LIVE), methods=["GET"]),
     ]
@@ -173,7 +179,7 @@ async def _body(request: Request) -> Mapping[str, object]:
 
 
 def openapi() -> dict[str, Any]:
-    """The OpenAPI 3.1 document of the endpoints under /v1."""
+    """The OpenAPI 3.1 document of the endpoints under /v1 and /evidence."""
     problem = {
         "description": "what is wrong, and what to do next",
         "content": {"application/json": {"schema": _PROBLEM}},
@@ -183,6 +189,8 @@ def openapi() -> dict[str, Any]:
     }
     answer = TOOLS[-1][3]
     paths["/v1/query"] = _operation("query", _QUERY_DESCRIPTION, input_schema(QueryArguments), answer, problem)
+    taken = input_schema(VerifyArguments)
+    paths[_VERIFY] = _operation("verifyEvidence", _VERIFY_DESCRIPTION, taken, _VERDICT, problem)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sanbu data gateway", "version": version("sanbu"), "license": {"name": "Apache-2.0"}},
@@ -205,6 +213,37 @@ def _operation(
         }
     }
 
+
+_VERDICT: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["verified", "refusals"],
+    "properties": {
+        "verified": {"type": "boolean"},
+        "language": {"type": "string", "enum": ["zh", "en"]},
+        "refusals": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["code", "message", "suggestion"],
+                "properties": {
+                    "code": {"type": "string", "enum": list(REFUSALS)},
+                    "message": {"type": "string"},
+                    "suggestion": {"type": "string"},
+                    "ids": {"type": "array"},
+                },
+            },
+        },
+        "complete": {"type": "boolean"},
+        "reasons": {"type": "array", "items": {"type": "object"}},
+        "asked": {"type": "object"},
+        "scope": {"type": "object"},
+        "snapshot": {"type": "object"},
+        "named": {"type": "integer"},
+        "first": {"type": "array", "items": {"type": "object"}},
+        "verifiableUntil": {"type": "string"},
+        "recheck": {"type": "object"},
+    },
+}
 
 _PROBLEM: Mapping[str, Any] = {
     "type": "object",

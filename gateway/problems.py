@@ -233,6 +233,11 @@ def _cursor_invalid(error: engine.CursorInvalid, language: Language) -> Problem:
     )
 
 
+def _evidence_invalid(error: engine.EvidenceInvalid, language: Language) -> Problem:
+    reason = say(f"evidence.{error.reason}", language)
+    return Problem("cursor_invalid", reason, say("evidence_invalid.do", language), "since")
+
+
 def _session_not_found(error: gateway.SessionNotFound, language: Language) -> Problem:
     reason, suggestion = say("session_not_found", language), say("session_not_found.do", language)
     return Problem("session_not_found", reason, suggestion, "sessionId", error.session_id)
@@ -255,6 +260,7 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     engine.SourceUnavailable: _source_unavailable,
     engine.Busy: _busy,
     engine.CursorInvalid: _cursor_invalid,
+    engine.EvidenceInvalid: _evidence_invalid,
     gateway.SessionNotFound: _session_not_found,
     gateway.SessionExpired: _session_expired,
     gateway.StepOutOfOrder: _step_out_of_order,

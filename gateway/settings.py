@@ -83,6 +83,10 @@ class Settings(BaseSettings):
     page_bytes: int = Field(64 << 10, ge=1024, description="bytes of a page")
     page_tokens: int = Field(4_000, ge=200, description="tokens of a page unless tokenBudget says otherwise")
     snapshot_bytes: int = Field(512 << 20, ge=1 << 20, description="bytes of all stored snapshots; the oldest give way")
+    evidence_hours: int = Field(24, ge=1, description="evidence can be verified so long; a person may approve tomorrow")
+    evidence_bytes: int = Field(
+        128 << 20, ge=1 << 20, description="bytes of what evidence stands for; the oldest gives way"
+    )
     dimensions: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
         (), description="a hard dimension filter for every call of this process"
     )

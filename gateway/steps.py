@@ -13,7 +13,8 @@ import anyio.to_thread
 from opentelemetry import trace
 
 from engine.dataset import Dataset, Field, Language, language_of
-from engine.errors import CursorInvalid, MissingParameter, UnknownValue
+from engine.errors import CursorInvalid, EvidenceInvalid, MissingParameter, UnknownValue
+from engine.evidence import Scope
 from engine.folding import fold, nearest
 from engine.names import Names, legal_values
 from engine.pipeline import Engine, Request
@@ -259,28 +260,51 @@ class Steps:
         scene = self._chosen_scene(session, caller, "apiCall")
         dataset = self.catalog.dataset_of(scene)
         asked = self._continued(asked, session)
-        self._refuse_unknown_values(dataset, session, asked, caller)
-        filters, defaulted = self._filters(scene, session, asked)
-        query = DataQuery(
-            api_no=scene.api_no,
-            filters=filters,
-            fields=asked.fields or _names(session.facts.get("fields")) or scene.fields.default,
-            group_by=asked.group_by,
-            grain=scene.grain,
-            order_by=asked.order_by or (),
-            limit=asked.limit,
-            limit_per_group=asked.limit_per_group,
-            within=scene.field_names(dataset),
-            max_days=_max_days(scene, dataset),
-            time_budget_ms=asked.time_budget_ms,
-        )
-        answer = await self.engine.run(self._request(query, caller, asked, session), wall=self.wall())
-        said = answers.called(answer, _language(session), scene=scene, defaulted=defaulted)
-        facts = {
-            "snapshots": {answer.digest: answer.snapshot.id},
-            "calls": {answer.snapshot.id: _repeated(asked)},
-        }
+        standing = await self._standing(asked, caller, scene_ref=scene.ref)
+        defaulted: dict[str, object] = {}
+        if standing is not None:
+            query = standing.query
+        else:
+            self._refuse_unknown_values(dataset, session, asked, caller)
+            filters, defaulted = self._filters(scene, session, asked)
+            query = DataQuery(
+                api_no=scene.api_no,
+                filters=filters,
+                fields=asked.fields or _names(session.facts.get("fields")) or scene.fields.default,
+                group_by=asked.group_by,
+                grain=scene.grain,
+                order_by=asked.order_by or (),
+                limit=asked.limit,
+                limit_per_group=asked.limit_per_group,
+                within=scene.field_names(dataset),
+                max_days=_max_days(scene, dataset),
+            )
+        language = _language(session)
+        noted = {"scene": scene.ref, "language": language}
+        request = self._request(query, caller, asked, session, noted=noted, standing=standing)
+        answer = await self.engine.run(request, wall=self.wall())
+        said = answers.called(answer, language, scene=scene, defaulted=defaulted)
+        facts: dict[str, object] = {"calls": {answer.snapshot.id: _repeated(asked)}}
+        if asked.since is None:  # what changed is no answer to the query without since
+            facts["snapshots"] = {answer.digest: answer.snapshot.id}
         return Reply(said, facts, session.id)
+
+    async def _standing(
+        self, asked: CallArguments | QueryArguments, caller: Caller, *, scene_ref: str | None
+    ) -> Scope | None:
+        """A `since` alone stands for the query that its evidence came from. None where the arguments say what is asked.
+
+        Raises EvidenceInvalid.
+        """
+        if asked.since is None or asked.model_fields_set - {*_NOT_REPEATED, "since", "api_no"}:
+            return None
+        evidence = await self.engine.evidence.read(asked.since, caller.principal.id, now=self.wall())
+        scope = evidence.scope
+        named = asked.api_no if isinstance(asked, QueryArguments) else None
+        if scope.noted.get("scene") != scene_ref or (named or scope.query.api_no) != scope.query.api_no:
+            raise EvidenceInvalid("otherArguments")
+        self.engine.plan_of(scope, caller.principal)
+        return scope
 
     def _continued(self, asked: CallArguments, session: Session) -> CallArguments:
         """A cursor alone stands for the arguments that it came from."""
@@ -361,9 +385,10 @@ class Steps:
         Raises InvalidArguments without a dataset, and every EngineError.
         """
         asked = _as_begun(asked)
-        answer = await self.engine.run(self._person_request(asked, caller), wall=self.wall())
+        standing = await self._standing(asked, caller, scene_ref=None)
+        answer = await self.engine.run(self._person_request(asked, caller, standing), wall=self.wall())
         answer = continuing.carrying(answer, _repeated(asked))
-        return Reply(answers.called(answer, language_of(str(asked.filters or ""))), {}, None)
+        return Reply(answers.called(answer, _spoken(asked, standing)), {}, None)
 
     def explain(self, asked: QueryArguments, caller: Caller) -> Plan:
         """What a person's query would run, without running it.
@@ -372,7 +397,10 @@ class Steps:
         """
         return self.engine.explain(self._person_request(asked, caller))
 
-    def _person_request(self, asked: QueryArguments, caller: Caller) -> Request:
+    def _person_request(self, asked: QueryArguments, caller: Caller, standing: Scope | None = None) -> Request:
+        noted = {"language": _spoken(asked, standing)}
+        if standing is not None:
+            return self._request(standing.query, caller, asked, None, noted=noted, standing=standing)
         if asked.api_no is None:
             raise InvalidArguments("apiNo", None, "missing")
         query = DataQuery(
@@ -383,16 +411,22 @@ class Steps:
             order_by=asked.order_by or (),
             limit=asked.limit,
             limit_per_group=asked.limit_per_group,
-            time_budget_ms=asked.time_budget_ms,
         )
-        return self._request(query, caller, asked, None)
+        return self._request(query, caller, asked, None, noted=noted, standing=None)
 
     def _request(
-        self, query: DataQuery, caller: Caller, asked: CallArguments | QueryArguments, session: Session | None
+        self,
+        query: DataQuery,
+        caller: Caller,
+        asked: CallArguments | QueryArguments,
+        session: Session | None,
+        *,
+        noted: Mapping[str, str],
+        standing: Scope | None,
     ) -> Request:
         held = _mapping(session.facts, "snapshots") if session else {}
         return Request(
-            query=query,
+            query=replace(query, time_budget_ms=asked.time_budget_ms),
             principal=caller.principal,
             now=self._now(self._clock_facts(session), self.engine.datasets.get(query.api_no)),
             owner=f"{caller.principal.id} {session.id if session else ''}",
@@ -403,6 +437,9 @@ class Steps:
             ),
             cursor=asked.cursor,
             held={str(digest): str(snapshot_id) for digest, snapshot_id in held.items()},
+            since=asked.since,
+            asked_at=standing.clock if standing else None,
+            noted=noted,
         )
 
     # What the steps share -------------------------------------------------------------------------------------------
@@ -515,6 +552,12 @@ def _as_begun(asked: QueryArguments) -> QueryArguments:
         return read(QueryArguments, {**continuing.begun(asked.cursor), **asked.model_dump(exclude_none=True), **own})
     except InvalidArguments as error:
         raise CursorInvalid("altered") from error
+
+
+def _spoken(asked: QueryArguments, standing: Scope | None) -> Language:
+    if standing is not None:
+        return "zh" if standing.noted.get("language") == "zh" else "en"
+    return language_of(str(asked.filters or ""))
 
 
 def _computable(field: Field, groups: Collection[str]) -> bool:

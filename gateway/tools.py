@@ -83,6 +83,8 @@ _CALLED = _shape(
     warnings=_OBJECTS,
     untrusted=_OBJECT,
     empty=_OBJECT,
+    since=_OBJECT,
+    evidence=_TEXT,
 )
 
 TOOLS: Sequence[tuple[Tool, str, dict[str, Any], dict[str, Any]]] = (

@@ -12,7 +12,8 @@ import structlog
 from opentelemetry import trace
 
 from engine.dataset import Language, language_of
-from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, read
+from gateway import evidence
+from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, VerifyArguments, read
 from gateway.choosing import chooser
 from gateway.errors import ParameterNotGiven
 from gateway.identity import Caller
@@ -23,7 +24,7 @@ from sessions.models import Outcome, Session, Turn, fold
 from sessions.stores.base import StoreUnavailable
 from sessions.trace import collecting, records
 
-Tool = Literal["intentRecognition", "fieldSelection", "apiCall", "query"]
+Tool = Literal["intentRecognition", "fieldSelection", "apiCall", "query", "verifyEvidence"]
 
 _tracer = trace.get_tracer("sanbu.gateway")
 _log = structlog.get_logger("sanbu")
@@ -69,7 +70,7 @@ class Gateway:
             outcome: Outcome = "answered" if reply else "refused"
             if said.get("status") == "no_match":
                 said["traceId"] = trace_id
-            if tool != "query":
+            if tool != "query" and tool != "verifyEvidence":
                 turn = Turn(
                     session_id=session_id or trace_id,
                     owner=caller.principal.id,
@@ -113,6 +114,8 @@ class Gateway:
                 return await self.steps.call(read(CallArguments, present), caller, ask=ask_person)
             case "query":
                 return await self.steps.query(read(QueryArguments, present), caller)
+            case "verifyEvidence":
+                return await evidence.verified(self.steps, read(VerifyArguments, present), caller)
 
     async def _own_session(self, given: Mapping[str, object], caller: Caller) -> Session | None:
         """The caller's session that the arguments name; a refused call is told in its language and kept with it."""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import anyio.to_thread
 import pyarrow as pa
 from cachetools import LRUCache
 
-from engine.query import EmptyFinding, OutOfTime, Snapshot, SourceFailed, Stopped
+from engine.query import EmptyFinding, OutOfTime, Since, Snapshot, SourceFailed, Stopped
 from engine.snapshots.base import SnapshotStore
 
 T = TypeVar("T")
@@ -152,6 +152,7 @@ def _facts(snapshot: Snapshot) -> str:
             "cut_by": snapshot.cut_by,
             "source": snapshot.source,
             "empty": asdict(snapshot.empty) if snapshot.empty else None,
+            "since": _since_facts(snapshot.since),
             "stopped": asdict(snapshot.stopped) if snapshot.stopped else None,
         }
     )
@@ -170,6 +171,7 @@ def _decoded(facts: str, stream: bytes) -> Snapshot:
         cut_by=known["cut_by"],
         source=known["source"],
         empty=EmptyFinding(**known["empty"]) if known["empty"] else None,
+        since=_since(known.get("since")),
         stopped=_stopped(known.get("stopped")),
     )
 
@@ -178,6 +180,14 @@ def _stopped(facts: dict[str, int] | None) -> Stopped | None:
     if facts is None:
         return None
     return OutOfTime(**facts) if "budget_ms" in facts else SourceFailed(**facts)
+
+
+def _since_facts(since: Since | None) -> dict[str, object] | None:
+    return None if since is None else {**asdict(since), "taken_at": since.taken_at.isoformat()}
+
+
+def _since(facts: dict[str, Any] | None) -> Since | None:
+    return None if facts is None else Since(**{**facts, "taken_at": datetime.fromisoformat(facts["taken_at"])})
 
 
 def _moment(text: str | None) -> date | datetime | None:

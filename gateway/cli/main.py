@@ -18,7 +18,9 @@ app = typer.Typer(
 )
 kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check, build and measure it.")
 trace = typer.Typer(no_args_is_help=True, help="What happened in a session, and which there are.")
+evidence = typer.Typer(no_args_is_help=True, help="What an action rests on: show it, and verify it.")
 app.add_typer(kb, name="kb")
+app.add_typer(evidence, name="evidence")
 app.add_typer(trace, name="trace")
 
 Catalog = Annotated[
@@ -165,6 +167,52 @@ def kb_eval(
     from gateway.cli.evaluation import run_eval
 
     run_eval(settings_from(catalog=catalog), catalog, scenes, questions, explain=explain, as_json=as_json)
+
+
+Token = Annotated[str, typer.Argument(help="The answer's evidence.")]
+Ids = Annotated[
+    list[str] | None, typer.Option("--ids", help="Rows to act on: a,b, a JSON list, or {column: value}; repeatable.")
+]
+Absent = Annotated[list[str] | None, typer.Option("--absent", help="Rows that are said not to exist.")]
+Whole = Annotated[bool, typer.Option("--require-complete", help="Refuse where the answer was not complete.")]
+Recheck = Annotated[bool, typer.Option("--recheck", help="Read the rows again, under the same filters.")]
+Spoken = Annotated[str | None, typer.Option("--language", help="zh or en.  [default: the answer's]")]
+
+
+@evidence.command("verify")
+def evidence_verify(
+    token: Token,
+    ids: Ids = None,
+    absent: Absent = None,
+    require_complete: Whole = False,
+    recheck: Recheck = False,
+    language: Spoken = None,
+    catalog: Catalog = None,
+    as_json: Json = False,
+) -> None:
+    """Whether the answer named these rows, and every refusal with what to do about it. Status 1 where it is refused."""
+    from gateway.cli.evidence import run_evidence
+
+    given = {"token": token, "requireComplete": require_complete, "recheck": recheck, "language": language}
+    run_evidence(settings_from(catalog=catalog), given, ids or [], absent or [], whole=False, as_json=as_json)
+
+
+@evidence.command("show")
+def evidence_show(
+    token: Token,
+    ids: Ids = None,
+    absent: Absent = None,
+    require_complete: Whole = False,
+    recheck: Recheck = False,
+    language: Spoken = None,
+    catalog: Catalog = None,
+    as_json: Json = False,
+) -> None:
+    """For who must approve: what is proposed, on which scope, what is missing and why, as of when, seen by whom."""
+    from gateway.cli.evidence import run_evidence
+
+    given = {"token": token, "requireComplete": require_complete, "recheck": recheck, "language": language}
+    run_evidence(settings_from(catalog=catalog), given, ids or [], absent or [], whole=True, as_json=as_json)
 
 
 @trace.command("list")

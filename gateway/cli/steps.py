@@ -98,7 +98,7 @@ def show_answer(said: Wire) -> None:
     for warning in said["warnings"]:
         out.print(Text(f"  ! {warning['code']}: {warning['message']}", style="dim"))
     scope = said["completeness"]["scope"]
-    filters = "; ".join(f"{name}: {_filter(value)}" for name, value in scope["filters"].items())
+    filters = filters_said(scope["filters"])
     out.print(Text(f"  scope: {filters or 'all rows'}, {scope['visibility']}", style="dim"))
     snapshot = said["completeness"]["snapshot"]
     age = f", data as of {snapshot['dataAsOf']}" if snapshot["dataAsOf"] else ""
@@ -133,6 +133,11 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.{_SHOWN_PLACES}f}".rstrip("0").rstrip(".") if abs(value) >= 1 else f"{value:.{_SHOWN_PLACES}g}"
     return "" if value is None else str(value)
+
+
+def filters_said(filters: Wire) -> str:
+    """`day: 2026-11-29; channel: A, B`; nothing where there are none."""
+    return "; ".join(f"{name}: {_filter(value)}" for name, value in filters.items())
 
 
 def _filter(value: object) -> str:

@@ -9,10 +9,13 @@ from engine.encode import wire_value
 from engine.query import (
     Answer,
     EmptyFinding,
+    Grant,
     Incompleteness,
     MorePages,
     Note,
+    Plan,
     ResultLimit,
+    Since,
     Snapshot,
     SourceBroken,
     TimeOver,
@@ -39,25 +42,19 @@ def called(
             "complete": answer.completeness.complete,
             "truncated": _truncated(snapshot),
             "statement": _statement(answer, language) + caveats(answer, language),
-            "reasons": [_reason(it, language) for it in answer.completeness.reasons],
+            "reasons": [reason_of(it, language) for it in answer.completeness.reasons],
             **({"workDone": _work_done(snapshot)} if _truncated(snapshot) else {}),
-            "scope": {
-                **({"scene": scene.ref} if scene else {"apiNo": resolved.dataset.api_no}),
-                "filters": {name: echoed(value, zone) for name, value in resolved.spoken_filters.items()},
-                "limit": resolved.limit,
-                **({"limitPerGroup": resolved.limit_per_group} if resolved.limit_per_group is not None else {}),
-                "visibility": _visibility(answer, language),
-            },
+            "scope": scope(answer.plan, scene.ref if scene else None, language),
             "snapshot": {
                 "id": snapshot.id,
-                "takenAt": _moment(snapshot.taken_at),
-                "expiresAt": _moment(snapshot.expires_at),
-                "dataAsOf": _as_of(snapshot.data_as_of, zone),
+                "takenAt": moment(snapshot.taken_at),
+                "expiresAt": moment(snapshot.expires_at),
+                "dataAsOf": as_of(snapshot.data_as_of, zone),
             },
         },
         "columns": [
             {"name": column.label, "type": column.type, **({"unit": column.unit} if column.unit else {})}
-            for column in resolved.columns
+            for column in answer.columns
         ],
         "rows": [list(row) for row in page.rows],
         "returned": len(page.rows),
@@ -66,12 +63,36 @@ def called(
     }
     if scene is not None:
         wire["warnings"] = [*deprecation(scene, language), *wire["warnings"]]
-    texts = [column.label for column in resolved.columns if column.field and "freeText" in column.field.flags]
+    texts = [column.label for column in answer.columns if column.field and "freeText" in column.field.flags]
     if texts and page.rows:
         wire["untrusted"] = {"columns": texts, "note": say("untrusted", language)}
     if snapshot.empty is not None:
         wire["empty"] = _empty(snapshot.empty, language)
-    return wire
+    if snapshot.since is not None:
+        wire["since"] = _since(snapshot.since)
+    return {**wire, "evidence": answer.evidence}
+
+
+def scope(plan: Plan, scene_ref: str | None, language: Language) -> Wire:
+    """What was asked, and within which permission."""
+    resolved = plan.resolved
+    return {
+        **({"scene": scene_ref} if scene_ref else {"apiNo": resolved.dataset.api_no}),
+        "filters": {name: echoed(it, resolved.dataset.zone) for name, it in resolved.spoken_filters.items()},
+        "limit": resolved.limit,
+        **({"limitPerGroup": resolved.limit_per_group} if resolved.limit_per_group is not None else {}),
+        "visibility": _visibility(plan.grant, language),
+    }
+
+
+def _since(since: Since) -> Wire:
+    return {
+        "takenAt": moment(since.taken_at),
+        "added": since.added,
+        "changed": since.changed,
+        "removed": since.removed,
+        "unchanged": since.unchanged,
+    }
 
 
 def _truncated(snapshot: Snapshot) -> bool:
@@ -88,6 +109,9 @@ def _statement(answer: Answer, language: Language) -> str:
     """In words, what may be concluded from the answer: that nothing is missing, or how much is in hand."""
     if not answer.completeness.complete:
         return _partial(answer, language)
+    if (since := answer.snapshot.since) is not None:
+        counts = {"added": since.added, "changed": since.changed, "removed": since.removed}
+        return say("complete.since", language, then=moment(since.taken_at), unchanged=since.unchanged, **counts)
     limit, total = answer.plan.resolved.limit, answer.snapshot.rows.num_rows
     if answer.snapshot.empty is not None or total == 0:
         return say("complete.empty", language)
@@ -131,7 +155,7 @@ def _order(answer: Answer, language: Language) -> str:
     return say("ordered", language, keys=keys) if keys else ""
 
 
-def _reason(reason: Incompleteness, language: Language) -> Wire:
+def reason_of(reason: Incompleteness, language: Language) -> Wire:
     match reason:
         case MorePages(cursor, remaining):
             return {
@@ -171,8 +195,7 @@ def _reason(reason: Incompleteness, language: Language) -> Wire:
             }
 
 
-def _visibility(answer: Answer, language: Language) -> str:
-    grant = answer.plan.grant
+def _visibility(grant: Grant, language: Language) -> str:
     roles = ", ".join(grant.roles)
     bounds = {
         f"{scope.field} = {'|'.join(map(str, scope.values))}"
@@ -238,11 +261,11 @@ def _empty(finding: EmptyFinding, language: Language) -> Wire:
     }
 
 
-def _moment(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _as_of(moment: date | datetime | None, zone: ZoneInfo) -> str | None:
-    if isinstance(moment, datetime):
-        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).isoformat(timespec="seconds")
-    return moment.isoformat() if moment else None
+def as_of(at: date | datetime | None, zone: ZoneInfo) -> str | None:
+    if isinstance(at, datetime):
+        return (at if at.tzinfo else at.replace(tzinfo=zone)).isoformat(timespec="seconds")
+    return at.isoformat() if at else None

@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from engine.backends.base import open_backend
 from engine.cursors import Cursors
 from engine.dataset import Dataset, Field, language_of
+from engine.evidence import EvidenceBook
 from engine.permissions import authorize, sees_scene
 from engine.pipeline import Engine, Request
 from engine.policy import Policies, Principal
@@ -352,7 +353,12 @@ def engine(file: Path) -> Engine:
     url = f"duckdb:{file}"
     dataset = DATASET.model_copy(update={"sources": (DATASET.sources[0].model_copy(update={"url": url}),)})
     return Engine(
-        {"ads_wide": dataset}, CATALOG.policies, {url: open_backend(url)}, EmbeddedSnapshots(), Cursors(["k"])
+        {"ads_wide": dataset},
+        CATALOG.policies,
+        {url: open_backend(url)},
+        EmbeddedSnapshots(),
+        Cursors(["k"]),
+        EvidenceBook(EmbeddedSnapshots(), ["k"]),
     )
 
 

@@ -8,11 +8,15 @@ from typing import Any
 from engine.backends.base import open_backend
 from engine.cursors import Cursors
 from engine.dataset import Dataset
+from engine.evidence import EvidenceBook
 from engine.pipeline import Engine, Request
 from engine.policy import Policies, Principal
 from engine.query import Answer, DataQuery, PageBounds
 from engine.snapshots.base import open_snapshots
 from tests.engine import shop
+
+_CARRIED = ("cursor", "held", "owner", "bounds", "since", "asked_at", "noted")
+"""What belongs to a request rather than to its query."""
 
 EVERYTHING = PageBounds(rows=100_000, bytes=1 << 30, tokens=1 << 30)
 
@@ -29,7 +33,7 @@ class House:
     def request(
         self, fields: tuple[str, ...] = (), filters: Mapping[str, object] | None = None, **more: Any
     ) -> Request:
-        carried = {name: more.pop(name) for name in ("cursor", "held", "owner", "bounds") if name in more}
+        carried = {name: more.pop(name) for name in _CARRIED if name in more}
         query = DataQuery("shop", filters or {}, fields, **more)
         request = Request(query, self.principal, self.now, owner=self.principal.id, bounds=self.bounds)
         return replace(request, **carried)
@@ -49,5 +53,6 @@ def open_house(dataset: Dataset, policies: Policies = shop.POLICIES, **more: Any
         backends,
         open_snapshots("sqlite::memory:", max_bytes=64 << 20),
         Cursors(["key"]),
+        EvidenceBook(open_snapshots("sqlite::memory:", max_bytes=64 << 20), ["key"]),
     )
     return House(engine, **more)

@@ -7,9 +7,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from engine.backends.base import open_backend
 from gateway.app import App, open_app
 from gateway.settings import Settings
-from tests.gateway.harness import NOW
+from tests.gateway.harness import NOW, with_engine
 
 ORDERS = """
 COPY (
@@ -53,3 +54,16 @@ def settings(bookshop: Path, cache: Path, tmp_path: Path) -> Settings:
 async def app(settings: Settings) -> AsyncIterator[App]:
     async with open_app(settings) as app:
         yield app
+
+
+@pytest.fixture
+async def live(app: App, bookshop: Path, tmp_path: Path) -> AsyncIterator[App]:
+    """The bookshop with orders of its own, so that they may come and go. No text of it has to be embedded again."""
+    file = tmp_path / "orders.parquet"
+    shutil.copy(bookshop / "data" / "orders.parquet", file)
+    orders = app.gateway.steps.engine.datasets["orders"]
+    source = orders.sources[0].model_copy(update={"url": f"duckdb:{file}"})
+    backend = open_backend(source.url)
+    datasets = {"orders": orders.model_copy(update={"sources": (source,)})}
+    yield with_engine(app, datasets=datasets, backends={source.url: backend})
+    await backend.close()

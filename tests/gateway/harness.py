@@ -6,14 +6,18 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from time import sleep
+from typing import Any
 
+import duckdb
 import httpx
 from mcp import Client, StdioServerParameters
 
 from engine.policy import Principal
-from gateway.app import open_app
+from gateway.app import App, open_app
 from gateway.identity import Caller
 from gateway.mcp import mcp_server
 from gateway.settings import Settings
@@ -23,6 +27,19 @@ NOW = datetime.fromisoformat("2026-11-30T09:00:00+08:00")
 
 def caller(*roles: str, name: str = "somebody", **attributes: tuple[str, ...]) -> Caller:
     return Caller(Principal(id=name, roles=roles, attributes=attributes))
+
+
+def with_engine(app: App, **parts: Any) -> App:
+    """The same app with other parts in its engine."""
+    steps = replace(app.gateway.steps, engine=replace(app.gateway.steps.engine, **parts))
+    return replace(app, gateway=replace(app.gateway, steps=steps))
+
+
+def orders_become(app: App, select: str) -> None:
+    """Writes the orders of a `live` app again, from {orders}."""
+    file = app.gateway.steps.engine.datasets["orders"].sources[0].url.removeprefix("duckdb:")
+    duckdb.sql(f"COPY ({select.format(orders=f'read_parquet({file!r})')}) TO '{file}.new' (FORMAT parquet)")
+    Path(f"{file}.new").replace(file)
 
 
 def environment(settings: Settings) -> dict[str, str]:

@@ -29,6 +29,7 @@ EXAMPLES: list[Exception] = [
     engine.SourceUnavailable("lake", 30, "secret path"),
     engine.Busy(2),
     *(engine.CursorInvalid(reason) for reason in engine.CURSOR_REASONS),
+    *(engine.EvidenceInvalid(reason) for reason in engine.EVIDENCE_REASONS),
     gateway.SessionNotFound("x"),
     gateway.SessionExpired("x", 300),
     gateway.StepOutOfOrder("apiCall", "fieldSelection"),

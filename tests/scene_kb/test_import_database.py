@@ -15,6 +15,7 @@ import pytest
 from engine.backends.base import open_backend
 from engine.cursors import Cursors
 from engine.dataset import Field
+from engine.evidence import EvidenceBook
 from engine.pipeline import Engine, Request
 from engine.policy import Principal
 from engine.query import DataQuery, PageBounds
@@ -79,7 +80,8 @@ def answers(catalog: Catalog, scene: Scene, folder: Path) -> list[tuple[object, 
         dataset = catalog.dataset_of(scene)
         backends = {source.url: open_backend(source.url) for source in dataset.sources}
         snapshots = EmbeddedSnapshots(f"sqlite:{folder / 'snapshots.sqlite'}", max_bytes=1 << 24)
-        engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(["k" * 32]))
+        book = EvidenceBook(EmbeddedSnapshots(), ["k" * 32])
+        engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(["k" * 32]), book)
         now = datetime(2026, 11, 30, tzinfo=UTC)
         query = DataQuery(
             scene.api_no, {}, scene.fields.default, grain=scene.grain, order_by=scene.suggested.order_by,
