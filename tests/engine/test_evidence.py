@@ -89,11 +89,13 @@ def test_it_outlives_its_snapshot_by_far_and_then_ends(live: House, run: Run) ->
 
 
 def test_what_has_given_way_reads_as_expired(live: House, run: Run) -> None:
-    book = EvidenceBook(open_snapshots("sqlite::memory:", max_bytes=3_000), ["key"])
+    """A ledger takes one to two thousand bytes here, so that there is room for a few of the twelve."""
+    book = EvidenceBook(open_snapshots("sqlite::memory:", max_bytes=5_000), ["key"])
     crowded = replace(live, engine=replace(live.engine, evidence=book))
-    tokens = [run(crowded.ask(**LINES, filters={"line": line})).evidence for line in (0, 1, 2)]
+    asked = [{"line": {"gte": -least}} for least in range(12)]
+    tokens = [run(crowded.ask(**LINES, filters=filters)).evidence for filters in asked]
     assert reason(lambda: read(crowded, run, tokens[0])) == "expired"
-    assert read(crowded, run, tokens[-1]).returned == 4
+    assert read(crowded, run, tokens[-1]).returned == 12
 
 
 def test_it_is_of_no_use_to_another_caller(live: House, run: Run) -> None:
