@@ -92,8 +92,10 @@ def test_what_has_given_way_reads_as_expired(live: House, run: Run) -> None:
     """A ledger takes one to two thousand bytes here, so that there is room for a few of the twelve."""
     book = EvidenceBook(open_snapshots("sqlite::memory:", max_bytes=5_000), ["key"])
     crowded = replace(live, engine=replace(live.engine, evidence=book))
-    asked = [{"line": {"gte": -least}} for least in range(12)]
-    tokens = [run(crowded.ask(**LINES, filters=filters)).evidence for filters in asked]
+    tokens = [
+        run(crowded.ask(**LINES, filters={"line": {"gte": -at}}, wall=live.now + timedelta(seconds=at))).evidence
+        for at in range(12)
+    ]
     assert reason(lambda: read(crowded, run, tokens[0])) == "expired"
     assert read(crowded, run, tokens[-1]).returned == 12
 
