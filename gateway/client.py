@@ -208,7 +208,7 @@ def _changed(pages: Sequence[Wire], detail: str) -> Wire:
     return {
         "code": "SNAPSHOT_CHANGED",
         "message": message,
-        "continuation": {"kind": "retryAfter", "retryAfterSeconds": 0},
+        "continuation": {"kind": "retryAfter", "seconds": 0},
     }
 
 

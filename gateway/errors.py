@@ -9,6 +9,7 @@ GatewayError
 ├── ParameterNotGiven    required filters are absent, and what became of asking for them
 ├── InvalidArguments     an argument is missing, unknown, or of the wrong shape
 ├── NoSuchRoute          over HTTP, a path that nothing stands at, or a method that it does not take
+├── NoSuchResult         over HTTP, no file of a result for this caller, whatever the reason
 ├── ForeignRequest       over HTTP, from another site's page or by another host's name
 └── StoreDown            sessions or the index cannot be reached
 """
@@ -78,6 +79,12 @@ class NoSuchRoute(GatewayError):
     received: str
     legal: tuple[str, ...]
     """The paths, each with its method, nearest first; or the path's methods."""
+
+
+@dataclass
+class NoSuchResult(GatewayError):
+    endings: tuple[str, ...]
+    """The kinds of file there are."""
 
 
 @dataclass

@@ -7,6 +7,7 @@ does, a request must name this machine as its host, come from no other origin, a
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -23,8 +24,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine.folding import nearest
 from gateway.app import App
 from gateway.arguments import QueryArguments, VerifyArguments, input_schema
-from gateway.errors import ForeignRequest, GatewayError, InvalidArguments, NoSuchRoute
+from gateway.errors import ForeignRequest, GatewayError, InvalidArguments, NoSuchResult, NoSuchRoute
+from gateway.identity import Caller
+from gateway.links import MEDIA_TYPES, fetched
 from gateway.mcp import mcp_server
+from gateway.present.link import RESULTS
 from gateway.problems import problem_of
 from gateway.tools import TOOLS
 from gateway.turns import Tool
@@ -41,7 +45,7 @@ _SECURITY = TransportSecuritySettings(
 )
 """For every route alike. A browser leaves out the port in both headers where it is 80."""
 
-_WRONG_METHOD, _WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 405, 421, 403, 415
+_UNKNOWN, _WRONG_METHOD, _WRONG_HOST, _WRONG_ORIGIN, _WRONG_MEDIA_TYPE = 404, 405, 421, 403, 415
 
 _MCP = "/mcp"
 _VERIFY = "/evidence/verify"
@@ -75,10 +79,11 @@ def http_app(app: App) -> Starlette:
         *(Route(f"/v1/{name}", _endpoint(app, name), methods=["POST"]) for name, *_ in TOOLS),
         Route("/v1/query", _endpoint(app, "query"), methods=["POST"]),
         Route(_VERIFY, _endpoint(app, "verifyEvidence"), methods=["POST"]),
+        Route(RESULTS, _result(app), methods=["GET"]),
         Route("/openapi.json", lambda _: JSONResponse(openapi()), methods=["GET"]),
         Route("/livez", lambda _: JSONResponse(LIVE), methods=["GET"]),
     ]
-    server = mcp_server(app.gateway, lambda _: app.local)
+    server = mcp_server(app.gateway, lambda context: _reached(app.local, context.request))
     served = server.streamable_http_app(
         streamable_http_path=_MCP,
         custom_starlette_routes=routes,
@@ -126,7 +131,8 @@ def _unrouted(routes: Sequence[Route]) -> Callable[[Request, Exception], JSONRes
         assert isinstance(error, HTTPException)  # the only class that it is registered for
         path = str(request.scope["path"])
         if error.status_code == _WRONG_METHOD:
-            wrong = NoSuchRoute("method", request.method, methods[path])
+            here = next((route.path for route in routes if route.path_regex.match(path)), _MCP)
+            wrong = NoSuchRoute("method", request.method, methods[here])
         else:
             legal = tuple(f"{'/'.join(methods[it])} {it}" for it in nearest(path, {it: () for it in methods}))
             wrong = NoSuchRoute("path", path, legal)
@@ -147,10 +153,26 @@ def _endpoint(app: App, tool: Tool) -> Any:
             given = await _body(request)
         except InvalidArguments as error:
             return _refused(error, status=400)
-        answered = await app.gateway.answer(tool, given, app.local)
+        answered = await app.gateway.answer(tool, given, _reached(app.local, request))
         status = _STATUS.get(str(answered.said.get("error")), 400) if answered.is_error else 200
         headers = {"Retry-After": str(seconds)} if (seconds := answered.said.get("retryAfterSeconds")) else None
         return JSONResponse(answered.said, status_code=status, headers=headers)
+
+    return endpoint
+
+
+def _reached(caller: Caller, request: Request | None) -> Caller:
+    """The caller, by this request's connection."""
+    return caller if request is None else replace(caller, reached_at=str(request.base_url).rstrip("/"))
+
+
+def _result(app: App) -> Any:
+    async def endpoint(request: Request) -> Response:
+        try:
+            file = await fetched(app.gateway.steps, app.local, request.path_params["name"])
+        except NoSuchResult as error:
+            return _refused(error, status=_UNKNOWN)
+        return Response(file.body, media_type=file.media_type, headers=file.headers)
 
     return endpoint
 
@@ -191,6 +213,7 @@ def openapi() -> dict[str, Any]:
     paths["/v1/query"] = _operation("query", _QUERY_DESCRIPTION, input_schema(QueryArguments), answer, problem)
     taken = input_schema(VerifyArguments)
     paths[_VERIFY] = _operation("verifyEvidence", _VERIFY_DESCRIPTION, taken, _VERDICT, problem)
+    paths[RESULTS] = {"get": _RESULT_OPERATION}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Sanbu data gateway", "version": version("sanbu"), "license": {"name": "Apache-2.0"}},
@@ -242,6 +265,19 @@ _VERDICT: Mapping[str, Any] = {
         "first": {"type": "array", "items": {"type": "object"}},
         "verifiableUntil": {"type": "string"},
         "recheck": {"type": "object"},
+    },
+}
+
+_RESULT_OPERATION: Mapping[str, Any] = {
+    "operationId": "result",
+    "description": "All frozen rows of an answer of several pages, from its links: ends in .parquet, .csv or .arrow.",
+    "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
+    "responses": {
+        "200": {
+            "description": "the file; the header Sanbu-Complete says whether it is complete, Sanbu-Reasons why not",
+            "content": {media_type: {} for media_type in MEDIA_TYPES},
+        },
+        "404": {"description": "unknown, altered, expired, another caller's, or no longer permitted"},
     },
 }
 

@@ -7,10 +7,13 @@ from engine.policy import Policies, Principal
 
 @dataclass(frozen=True)
 class Caller:
-    """A principal, and the dimension filter that its connection carries."""
+    """A principal, and what its connection carries."""
 
     principal: Principal
     dimensions: tuple[str, ...] = ()
+    """A filter on scenes."""
+    reached_at: str | None = None
+    """The gateway's address as this connection reaches it over HTTP, without a slash at its end."""
 
 
 def local_caller(user: str, policies: Policies, *, dimensions: tuple[str, ...] = ()) -> Caller:

@@ -444,6 +444,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "no_such_route.path.do": ("可用：{legal}", "There are {legal}"),
     "no_such_route.method": ("该路径不接受这个方法", "the path does not take this method"),
     "no_such_route.method.do": ("用 {legal}", "Use {legal}"),
+    "no_such_result": (
+        "没有这个结果：链接不存在、被改动、已过期、属于别的调用者，或权限已变",
+        "no such result: the link is unknown, altered, expired, another caller's, or no longer permitted",
+    ),
+    "no_such_result.do": (
+        "重新调用 apiCall，用新答案里的 links；结尾可以是 {endings}",
+        "Call apiCall again and use the links of its answer; the endings are {endings}",
+    ),
     "foreign_request": (
         "请求头 {header} 不是本机地址",
         "the {header} header does not name this machine",

@@ -205,6 +205,11 @@ def _no_such_route(error: gateway.NoSuchRoute, language: Language) -> Problem:
     return Problem("invalid_parameter", reason, suggestion, error.what, error.received, error.legal)
 
 
+def _no_such_result(error: gateway.NoSuchResult, language: Language) -> Problem:
+    suggestion = say("no_such_result.do", language, endings=", ".join(error.endings))
+    return Problem("cursor_invalid", say("no_such_result", language), suggestion, "path")
+
+
 def _foreign_request(error: gateway.ForeignRequest, language: Language) -> Problem:
     reason = say("foreign_request", language, header=error.header)
     return Problem("not_permitted", reason, say("foreign_request.do", language), error.header, error.received)
@@ -269,6 +274,7 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     gateway.ParameterNotGiven: _parameter_not_given,
     gateway.InvalidArguments: _invalid_arguments,
     gateway.NoSuchRoute: _no_such_route,
+    gateway.NoSuchResult: _no_such_result,
     gateway.ForeignRequest: _foreign_request,
     gateway.StoreDown: _store_down,
     StoreUnavailable: _store_unavailable,

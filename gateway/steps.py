@@ -34,6 +34,7 @@ from gateway.errors import (
 from gateway.identity import Caller
 from gateway.missing import filled_in, form_of
 from gateway.present import answers, matches, selections
+from gateway.present.link import links
 from gateway.present.scene import ShownParameter
 from gateway.questions import Ask
 from scene_kb import asked as asked_text
@@ -284,6 +285,7 @@ class Steps:
         request = self._request(query, caller, asked, session, noted=noted, standing=standing)
         answer = await self.engine.run(request, wall=self.wall())
         said = answers.called(answer, language, scene=scene, defaulted=defaulted)
+        said |= links(answer, caller.reached_at)
         facts: dict[str, object] = {"calls": {answer.snapshot.id: _repeated(asked)}}
         if asked.since is None:  # what changed is no answer to the query without since
             facts["snapshots"] = {answer.digest: answer.snapshot.id}
@@ -388,7 +390,8 @@ class Steps:
         standing = await self._standing(asked, caller, scene_ref=None)
         answer = await self.engine.run(self._person_request(asked, caller, standing), wall=self.wall())
         answer = continuing.carrying(answer, _repeated(asked))
-        return Reply(answers.called(answer, _spoken(asked, standing)), {}, None)
+        said = answers.called(answer, _spoken(asked, standing))
+        return Reply(said | links(answer, caller.reached_at), {}, None)
 
     def explain(self, asked: QueryArguments, caller: Caller) -> Plan:
         """What a person's query would run, without running it.

@@ -85,6 +85,7 @@ _CALLED = _shape(
     empty=_OBJECT,
     since=_OBJECT,
     evidence=_TEXT,
+    links=_OBJECT,
 )
 
 TOOLS: Sequence[tuple[Tool, str, dict[str, Any], dict[str, Any]]] = (

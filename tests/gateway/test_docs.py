@@ -79,7 +79,7 @@ def test_the_sample_filters_are_of_fields_that_exist_in_the_ads() -> None:
 
 @pytest.mark.anyio
 async def test_the_sample_that_fetches_a_whole_result_returns_every_row(app: App) -> None:
-    [code] = samples("agent-builder.md", "python")
+    code = next(it for it in samples("agent-builder.md", "python") if "fetch_all" in it)
     sample: dict[str, Any] = {}
     exec(code, sample)
     transport = httpx2.ASGITransport(app=http_app(app))

@@ -77,7 +77,8 @@ def test_a_path_or_method_that_there_is_not_is_a_problem_that_names_those_there_
 # Pages of other sites -----------------------------------------------------------------------------------------------
 
 EVERY_ROUTE = [
-    *(("POST", path) for path in (*openapi()["paths"], "/mcp")),
+    *((method.upper(), path) for path, item in openapi()["paths"].items() for method in item),
+    ("POST", "/mcp"),
     *(("GET", path) for path in ("/openapi.json", "/livez", "/mcp")),
 ]
 
@@ -117,5 +118,6 @@ def test_a_body_must_be_called_json(served: httpx.Client) -> None:
 def test_the_document_describes_every_endpoint() -> None:
     assert set(openapi()["paths"]) == {
         *("/v1/intentRecognition", "/v1/fieldSelection", "/v1/apiCall", "/v1/query"),
+        "/v1/results/{name}",
         "/evidence/verify",
     }

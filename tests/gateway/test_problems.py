@@ -38,6 +38,7 @@ EXAMPLES: list[Exception] = [
     *(gateway.ParameterNotGiven(("day",), outcome, None) for outcome in (None, *get_args(Outcome))),
     gateway.NoSuchRoute("path", "/v2/query", ("POST /v1/query",)),
     gateway.NoSuchRoute("method", "GET", ("POST",)),
+    gateway.NoSuchResult(("parquet", "csv")),
     gateway.ForeignRequest("Origin", "https://evil.example"),
     gateway.StoreDown("sessions", 5),
     *(gateway.InvalidArguments("limit", 0, fault, ("1",)) for fault in ("missing", "unknown", "type", "tooSmall")),
