@@ -1,5 +1,6 @@
 """`fetch_all` ends complete or with a stated reason, whatever the pages, the failures and its own bounds are."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import Client
 
@@ -76,6 +77,7 @@ def last_reason(result: Fetched) -> Any:
     return result.completeness["reasons"][-1]
 
 
+@settings(max_examples=2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "slow" else 200, deadline=None)
 @given(
     total=st.integers(0, 60),
     page=st.integers(1, 20),
@@ -257,6 +259,23 @@ async def in_pages(call: CallApi, found: Wire) -> None:
     assert [*some.rows, *rest.rows] == whole.rows
     with pytest.raises(CallRefused, match="unknown_field"):
         await fetch_all(call, {**arguments, "fields": ["nothing"]})
+
+
+@pytest.mark.anyio
+async def test_the_last_pages_evidence_stands_for_every_row(app: App) -> None:
+    transport = httpx2.ASGITransport(app=http_app(app))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8722") as http:
+        asked = {"query": DETAILS, "sceneId": "ORDER_DETAIL"}
+        found = (await http.post("/v1/intentRecognition", json=asked)).json()
+        call = {"sessionId": found["sessionId"], "fields": ["order_id"]}
+        for bounds, verified in ((Bounds(), True), (Bounds(rows=400), False)):
+            fetched = await fetch_all(over_http(http), call, bounds=bounds)
+            assert fetched.last_page
+            claim = {"token": fetched.last_page["evidence"], "ids": [row[0] for row in fetched.rows]}
+            verdict = (await http.post("/evidence/verify", json={**claim, "requireComplete": True})).json()
+            assert verdict["verified"] is verified
+            assert verdict["named"] == len(fetched.rows)
+            assert [it["code"] for it in verdict["refusals"]] == ([] if verified else ["incomplete"])
 
 
 @pytest.mark.anyio
