@@ -1,11 +1,11 @@
 """`sanbu trace`: the sessions that are kept, and the turns of one as an engineer reads them."""
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import anyio
+from pydantic.alias_generators import to_camel
 from rich.table import Table
 from rich.text import Text
 
@@ -40,7 +40,7 @@ def run_show(settings: Settings, name: str, *, as_json: bool) -> None:
     """
     turns = anyio.run(_turns, settings, name)
     if as_json:
-        print_json([dataclasses.asdict(turn) | {"at": turn.at.isoformat()} for turn in turns])
+        print_json([_record(turn) for turn in turns])
         return
     for turn in turns:
         _show(turn)
@@ -72,6 +72,16 @@ async def _turns(settings: Settings, name: str) -> tuple[Turn, ...]:
     if found[0].session_id.startswith(name):
         return turns
     return tuple(turn for turn in turns if turn.trace_id.startswith(name))
+
+
+def _record(turn: Turn) -> Mapping[str, object]:
+    spans = [_camel(vars(span)) for span in turn.spans]
+    return {**_camel(vars(turn)), "at": turn.at.isoformat(), "spans": spans}
+
+
+def _camel(named: Mapping[str, object]) -> dict[str, object]:
+    """As all JSON of this product names things; what stands inside is the caller's or a span's own."""
+    return {to_camel(name): value for name, value in named.items()}
 
 
 def _summary(it: SessionSummary) -> Mapping[str, object]:

@@ -26,11 +26,12 @@ async def test_a_clients_file_starts_a_server_that_answers(name: str, settings: 
 
 
 def test_the_python_agent_takes_what_the_scene_suggests(settings: Settings, tmp_path: Path) -> None:
+    # A client hands none of its own environment on to the server: the clock is the real one, and no path is ours.
     agent = tmp_path / "agent.py"
-    agent.write_text(client_files(settings.catalog, "top 3 best-selling books last week")[-1].text)
+    agent.write_text(client_files(settings.catalog, "top 3 best-selling books in November 2026")[-1].text)
     done = subprocess.run(
         [sys.executable, str(agent)],
-        env=environment(settings),
+        env={**environment(settings), "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=120,

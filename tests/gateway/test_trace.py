@@ -30,7 +30,7 @@ def test_sessions_are_listed_with_what_they_asked(settings: Settings, session: s
 def test_the_beginning_of_an_id_is_enough_where_no_other_begins_so(settings: Settings, session: str) -> None:
     turns = json.loads(sanbu(settings, "trace", "show", session[:12], "--json").stdout)
     assert [turn["step"] for turn in turns] == ["intentRecognition", "fieldSelection", "apiCall"]
-    [turn] = json.loads(sanbu(settings, "trace", "show", turns[2]["trace_id"][:12], "--json").stdout)
+    [turn] = json.loads(sanbu(settings, "trace", "show", turns[2]["traceId"][:12], "--json").stdout)
     assert turn == turns[2]
     fails_with(sanbu(settings, "trace", "show", "nonsense"), "nonsense", "sanbu trace list")
     fails_with(sanbu(settings, "trace", "show", ""), "several sessions")
