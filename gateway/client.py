@@ -1,4 +1,4 @@
-"""The caller's side, for code that works beside an agent: a whole result by following its pages.
+"""The caller's side, for code that works beside an agent: a whole result by following its pages, and what it proves.
 
 Never hides what was left out: a bound of its own is a reason like the server's, and two snapshots are never merged.
 Imports nothing of the server.
@@ -140,20 +140,49 @@ def over_mcp(client: "mcp.Client") -> CallApi:
 
 def over_http(client: "httpx2.AsyncClient") -> CallApi:
     """Calls POST /v1/apiCall; the client's `base_url` is where the gateway listens."""
-    from httpx2 import TransportError
 
     async def call(arguments: Wire, /) -> Wire:
-        try:
-            response = await client.post("/v1/apiCall", json=dict(arguments))
-        except TransportError as error:
-            raise ConnectionError(str(error)) from error
-        try:
-            said: Wire = response.json()
-        except ValueError as error:  # not the gateway, but what stands before it
-            raise ConnectionError(f"status {response.status_code}, and no JSON") from error
-        return said
+        return await _posted(client, "/v1/apiCall", arguments)
 
     return call
+
+
+async def verify_evidence(
+    client: "httpx2.AsyncClient",
+    token: str,
+    ids: Sequence[Any] = (),
+    *,
+    absent: Sequence[Any] = (),
+    require_complete: bool = False,
+    recheck: bool = False,
+) -> Wire:
+    """The verdict of POST /evidence/verify, for whoever acts on rows: act where `verified` is true, and never else.
+
+    Raises CallRefused where there is no verdict (an id that no row could have, a source that is down at `recheck`), and
+    ConnectionError where the gateway is not reached.
+    """
+    claim = {"token": token, "ids": list(ids), "absent": list(absent)}
+    verdict = await _posted(
+        client, "/evidence/verify", {**claim, "requireComplete": require_complete, "recheck": recheck}
+    )
+    if "error" in verdict:
+        raise CallRefused(verdict)
+    return verdict
+
+
+async def _posted(client: "httpx2.AsyncClient", path: str, body: Wire) -> Wire:
+    """Raises ConnectionError where no gateway answers."""
+    from httpx2 import TransportError
+
+    try:
+        response = await client.post(path, json=dict(body))
+    except TransportError as error:
+        raise ConnectionError(str(error)) from error
+    try:
+        said: Wire = response.json()
+    except ValueError as error:  # not the gateway, but what stands before it
+        raise ConnectionError(f"status {response.status_code}, and no JSON") from error
+    return said
 
 
 @dataclass

@@ -417,7 +417,7 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "show.asked": ("查询：{of}（{scene}），查询者 {by}", "Asked: {of} ({scene}), by {by}"),
     "show.scope": ("范围：{filters}", "Scope: {filters}"),
     "show.scope.all": ("所有行", "all rows"),
-    "show.scope.limit": ("，只取前 {limit} 行", ", the first {limit} rows only"),
+    "show.scope.limit": ("，只取前 {limit} 行", "; at most {limit} rows, as asked"),
     "show.named": ("指认：{named} 行", "Named: {named} rows"),
     "show.named.first": ("指认：{named} 行，开头是 {first}", "Named: {named} rows, beginning with {first}"),
     "show.complete": ("完整：范围内没有别的行", "Complete: there are no other rows in the scope"),
@@ -432,7 +432,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "show.until": ("可验证到 {until}", "Can be verified until {until}"),
     "show.proposed": ("提议：{ids}", "Proposed: {ids}"),
     "show.absent": ("声称不存在：{ids}", "Said not to exist: {ids}"),
-    "show.verified": ("核实无误", "Verified"),
+    "show.verified": ("核实无误：提议有据可依", "Verified: the answer bears out what is proposed"),
+    "show.sound": ("evidence 有效；没有提议可核实", "The evidence is sound; nothing was proposed to verify"),
     "show.refused": ("拒绝：{message}。{suggestion}", "Refused: {message}. {suggestion}"),
     "evidence_invalid.do": (
         "不带 since 重新查询，用新答案的 evidence",

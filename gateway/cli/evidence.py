@@ -42,7 +42,8 @@ def run_evidence(
         show_problem(said)
     else:
         shown = [*_proposal(proposed, said["language"]), *_standing(said, said["language"])] if whole else []
-        for line in (*shown, *_verdict_lines(said, said["language"])):
+        claims = any(proposed.values()) or bool(given.get("requireComplete"))
+        for line in (*shown, *_verdict_lines(said, said["language"], claims=claims)):
             out.print(Text(line), soft_wrap=True)
     if not said.get("verified"):
         raise SystemExit(1)
@@ -102,9 +103,10 @@ def _standing(said: Wire, language: Language) -> Iterator[str]:
     yield say("show.until", language, until=said["verifiableUntil"])
 
 
-def _verdict_lines(said: Wire, language: Language) -> Iterator[str]:
+def _verdict_lines(said: Wire, language: Language, *, claims: bool) -> Iterator[str]:
+    """`claims`: whether there is anything to verify but the token."""
     if said["verified"]:
-        yield say("show.verified", language)
+        yield say("show.verified" if claims else "show.sound", language)
     for refusal in said["refusals"]:
         ids = f" ({_listed(refusal['ids'])})" if refusal.get("ids") else ""
         message = f"{refusal['message']}{ids}"

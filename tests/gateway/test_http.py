@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 
 import httpx
+import jsonschema
 import pytest
 
 from gateway.http import openapi
@@ -27,6 +28,14 @@ def test_three_steps_and_a_persons_query_over_json(served: httpx.Client) -> None
     assert answer["status"] == "complete"
     query = {"apiNo": "orders", "fields": ["amount"], "groupBy": ["channel"], "filters": {"day": "昨天"}}
     assert [row[0] for row in served.post("/v1/query", json=query).json()["rows"]] == ["A", "B", "C"]
+
+    claim = {"token": answer["evidence"], "ids": ["A", "D"], "requireComplete": True}
+    verdict = served.post("/evidence/verify", json=claim)
+    assert (verdict.status_code, verdict.json()["verified"]) == (200, False)
+    assert [(it["code"], it["ids"]) for it in verdict.json()["refusals"]] == [("idsNotInResult", ["D"])]
+    schema = openapi()["paths"]["/evidence/verify"]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema.validate(verdict.json(), schema)
+    assert served.post("/evidence/verify", json={"ids": ["A"]}).json()["error"] == "missing_parameter"
 
     unknown = served.post("/v1/apiCall", json={"sessionId": "nonsense"})
     assert (unknown.status_code, unknown.json()["error"]) == (404, "session_not_found")
