@@ -60,6 +60,9 @@ class Request:
     owner: str
     """Caller and session in one text; cursors are bound to it."""
     bounds: PageBounds
+    """What a page holds where the caller does not say."""
+    page_size: int | None = None
+    token_budget: int | None = None
     cursor: str | None = None
     held: Mapping[str, str] = field(default_factory=dict)
     """Snapshot ids that the caller's session already holds, by statement digest."""
@@ -139,8 +142,9 @@ class Engine:
             span.set_attributes(_snapshot_facts(snapshot, hit))
         zone = plan.resolved.dataset.zone
         columns = plan.resolved.columns if snapshot.since is None else (CHANGE, *plan.resolved.columns)
-        rows, notes = encode_rows(snapshot.rows.slice(offset, request.bounds.rows), columns, zone=zone)
-        page = cut_page(rows, columns, offset=offset, total=snapshot.rows.num_rows, bounds=request.bounds)
+        bounds = _page_bounds(request, plan.grant)
+        rows, notes = encode_rows(snapshot.rows.slice(offset, bounds.rows), columns, zone=zone)
+        page = cut_page(rows, columns, offset=offset, total=snapshot.rows.num_rows, bounds=bounds)
         cursor = None
         if page.next_offset is not None:
             cursor = self.cursors.write(Position(snapshot.id, page.next_offset), binding)
@@ -153,7 +157,7 @@ class Engine:
             completeness=assess(plan, snapshot, page, cursor=cursor),
             evidence=await self._evidence(snapshot, plan, scope, named=offset + len(page.rows)),
             notes=(
-                *_cap_notes(request.query, plan.grant),
+                *_cap_notes(request, plan.grant),
                 *plan.resolved.notes,
                 *_age_notes(plan.resolved.dataset, snapshot, request.now),
                 *notes,
@@ -316,9 +320,24 @@ def _deadline(query: DataQuery, grant: Grant, started: float) -> Deadline:
     return Deadline(budget_ms, grant.caps.time_ms, started + budget_ms / 1000)
 
 
-def _cap_notes(query: DataQuery, grant: Grant) -> tuple[Note, ...]:
+def _page_bounds(request: Request, grant: Grant) -> PageBounds:
+    caps, default = grant.caps, request.bounds
+    return PageBounds(
+        rows=min(request.page_size or default.rows, caps.page_rows),
+        bytes=default.bytes,
+        tokens=min(request.token_budget or default.tokens, caps.page_tokens),
+    )
+
+
+def _cap_notes(request: Request, grant: Grant) -> tuple[Note, ...]:
     """Every argument that a cap of the role cut, with what was asked and what is obeyed."""
-    asked = (("limit", query.limit, grant.caps.rows), ("timeBudgetMs", query.time_budget_ms, grant.caps.time_ms))
+    query, caps = request.query, grant.caps
+    asked = (
+        ("limit", query.limit, caps.rows),
+        ("pageSize", request.page_size, caps.page_rows),
+        ("timeBudgetMs", query.time_budget_ms, caps.time_ms),
+        ("tokenBudget", request.token_budget, caps.page_tokens),
+    )
     return tuple(
         Note("LIMIT_APPLIED", argument, received=value, used=cap)
         for argument, value, cap in asked

@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 _INTERRUPT_SHARE = 0.85  # an interrupt lands late by up to a fifth of a short budget
 _INTERRUPT_AGAIN_S = 0.005
+_HANDED_OVER = "max_streaming_buffer_size"  # what is buffered is lost when the time is up: 10 MB unless it is set
 _BATCH_ROWS = 256  # rows that an unfilled batch holds are lost when the time is up; 64 take twice as long to read
 _CONCURRENT_STATEMENTS = 4  # DuckDB runs each on all cores already; more only delay each other
 _SAMPLES = 50
@@ -98,6 +99,9 @@ class DuckDB:
         batches: list[pa.RecordBatch] = []
 
         def work(cursor: duckdb.DuckDBPyConnection) -> pa.Schema:
+            cursor.execute(
+                f"SET {_HANDED_OVER} = '1KB'"
+            )  # rows are handed over as they come; a big scan takes a third longer
             stream = _selected(cursor, sql, parameters).to_arrow_reader(_BATCH_ROWS)
             _take(stream, batches, most_rows=most_rows, most_bytes=most_bytes)
             return stream.schema
@@ -229,6 +233,7 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
         allowed = "allowed_directories" if path.is_dir() else "allowed_paths"
         connection.execute(f"SET {allowed} = [{literal(str(path.resolve()))}]")
         connection.execute(f"CREATE VIEW {_FILE_VIEW} AS {file_select(connection, path)}")
+    connection.execute(f"SET allowed_configs = ['{_HANDED_OVER}']")  # each cursor has its own
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection

@@ -15,7 +15,7 @@ from engine.query import Answer, DataQuery, PageBounds
 from engine.snapshots.base import open_snapshots
 from tests.engine import shop
 
-_CARRIED = ("cursor", "held", "owner", "bounds", "since", "asked_at", "noted")
+_CARRIED = ("cursor", "held", "owner", "bounds", "page_size", "token_budget", "since", "asked_at", "noted")
 """What belongs to a request rather than to its query."""
 
 EVERYTHING = PageBounds(rows=100_000, bytes=1 << 30, tokens=1 << 30)

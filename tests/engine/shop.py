@@ -214,4 +214,5 @@ def write(path: Path, rows: tuple[dict[str, Any], ...] = ROWS) -> Path:
 
 
 ADMIN = Principal(id="ada", roles=("admin",))
-POLICIES = Policies.model_validate({"roles": {"admin": {"datasets": {"*": {}}}}})
+WIDE_PAGES = {"pageRows": 100_000, "pageTokens": 1 << 30}
+POLICIES = Policies.model_validate({"roles": {"admin": {"datasets": {"*": {}}, "caps": WIDE_PAGES}}})

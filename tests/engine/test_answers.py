@@ -31,7 +31,7 @@ Run = Callable[[Awaitable[Any]], Any]
 
 
 def capped(**caps: int) -> Policies:
-    return Policies.model_validate({"roles": {"admin": {"datasets": {"*": {}}, "caps": caps}}})
+    return Policies.model_validate({"roles": {"admin": {"datasets": {"*": {}}, "caps": {**shop.WIDE_PAGES, **caps}}}})
 
 
 def a_table(folder: Path, rows: int, **columns: Sequence[Any]) -> Dataset:

@@ -22,7 +22,7 @@ EXAMPLES = 2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "slow" else 200
 
 def policies_of(rules: Sequence[Sequence[queries.Rule]]) -> tuple[Policies, Principal]:
     """One role for each alternative; the first rule of each is written over the principal's attribute."""
-    roles: dict[str, Any] = {"all": {"datasets": {"shop": {}}}} if not rules else {}
+    roles: dict[str, Any] = {"all": {"datasets": {"shop": {}}, "caps": shop.WIDE_PAGES}} if not rules else {}
     attributes: dict[str, tuple[str, ...]] = {}
     for index, scopes in enumerate(rules):
         (name, values), *more = scopes
@@ -31,7 +31,10 @@ def policies_of(rules: Sequence[Sequence[queries.Rule]]) -> tuple[Policies, Prin
         )
         written = [f'"{name}" in principal.a{index}']
         written += [f'"{name}" in ({", ".join(map(_literal, values))})' for name, values in more]
-        roles[f"r{index}"] = {"datasets": {"shop": {"rows": [{"rule": rule} for rule in written]}}}
+        roles[f"r{index}"] = {
+            "datasets": {"shop": {"rows": [{"rule": rule} for rule in written]}},
+            "caps": shop.WIDE_PAGES,
+        }
     policies = Policies.model_validate({"roles": roles})
     return policies, Principal(id="p", roles=tuple(roles), attributes=attributes)
 
