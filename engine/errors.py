@@ -6,7 +6,6 @@ EngineError
 ├── UnknownValue              not one of a field's legal values; the legal ones, nearest first
 ├── InvalidParameter          an argument cannot be read, or does not fit its field
 ├── MissingParameter          required filters are absent, all named at once
-├── NotPermitted              the caller's roles do not allow this at all
 ├── LimitExceeded             asked for more than a hard bound
 ├── TimeBudgetExceeded        the query was cancelled when its time was up
 ├── SourceUnavailable         the store does not answer, or cannot be read
@@ -90,11 +89,6 @@ class MissingParameter(EngineError):
 
 
 @dataclass
-class NotPermitted(EngineError):
-    what: str
-
-
-@dataclass
 class LimitExceeded(EngineError):
     argument: str
     received: int
@@ -130,9 +124,7 @@ class CursorInvalid(EngineError):
     reason: CursorFault
 
 
-EvidenceFault = Literal[
-    "altered", "expired", "otherCaller", "permissionChanged", "definitionChanged", "otherArguments"
-]
+EvidenceFault = Literal["altered", "expired", "otherCaller", "permissionChanged", "definitionChanged", "otherArguments"]
 EVIDENCE_REASONS: tuple[EvidenceFault, ...] = get_args(EvidenceFault)
 
 

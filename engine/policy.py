@@ -81,7 +81,9 @@ class RolePolicy(Definition):
     datasets: Mapping[str, DatasetRule] = Setting({}, description="by apiNo; '*' is every dataset")
     scenes: SceneRule = SceneRule()
     caps: Caps | None = None
-    says_restricted: bool = Setting(False, description="whether callers are told that a policy hides scenes from them")
+    says_restricted: bool = Setting(
+        False, description="whether callers are told that a policy hides scenes or fields from them"
+    )
 
 
 class Policies(Definition):

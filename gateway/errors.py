@@ -5,6 +5,7 @@ GatewayError
 ├── SessionExpired       slept too long or grew too old
 ├── StepOutOfOrder       a step that needs an earlier one
 ├── UnknownScene         no such scene, or none that the caller may see
+├── NothingPermitted     the caller's roles allow no scene at all
 ├── UnknownDimension     no such dimension among the visible scenes
 ├── ParameterNotGiven    required filters are absent, and what became of asking for them
 ├── InvalidArguments     an argument is missing, unknown, or of the wrong shape
@@ -47,6 +48,11 @@ class UnknownScene(GatewayError):
     scene_id: str
     legal: tuple[str, ...]
     """Visible scenes, nearest first."""
+
+
+@dataclass
+class NothingPermitted(GatewayError):
+    roles: tuple[str, ...]
 
 
 @dataclass

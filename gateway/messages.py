@@ -154,7 +154,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "CELL_TRUNCATED": ("{field} 的内容过长，已截断。", "A cell of {field} was too long and is cut."),
     "STALE_DATA": ("数据截至 {used}，晚于约定的更新时间。", "The data ends at {used}; it is later than promised."),
-    "PARTIAL_FIELD_SET": ("部分字段不可用：{field}。", "Some fields are not available: {field}."),
+    "PARTIAL_FIELD_SET": (
+        "场景的部分默认字段当前角色不能看：{field}。",
+        "The scene shows fields by default that this role may not see: {field}.",
+    ),
     "SCENE_DEPRECATED": ("该场景将在 {until} 后下线。{successor}", "This scene retires after {until}. {successor}"),
     "SCENE_DEPRECATED.successor": ("请改用 {successor}。", "Use {successor} instead."),
     "REPEATED_QUESTION": (
@@ -439,8 +442,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "不带 since 重新查询，用新答案的 evidence",
         "Ask without since, and go on with the new answer's evidence",
     ),
-    "not_permitted": ("当前角色不允许：{what}", "the caller's roles do not allow this: {what}"),
-    "not_permitted.do": ("向数据负责人申请权限", "Request access from the data's owner"),
+    "not_permitted": ("当前角色看不到任何场景", "the caller's roles may see no scene at all"),
+    "not_permitted.do": (
+        "向运营网关的人申请一个角色；重试或换一种说法没有用",
+        "Request a role from whoever runs the gateway; neither repeating nor rephrasing helps",
+    ),
     "no_such_route.path": ("没有这个路径", "there is no such path"),
     "no_such_route.path.do": ("可用：{legal}", "There are {legal}"),
     "no_such_route.method": ("该路径不接受这个方法", "the path does not take this method"),

@@ -172,10 +172,6 @@ def _unwilling(error: gateway.ParameterNotGiven, language: Language) -> str:
     return say("missing_parameter.unwilling.do", language, names=", ".join(error.names))
 
 
-def _not_permitted(error: engine.NotPermitted, language: Language) -> Problem:
-    return Problem("not_permitted", say("not_permitted", language, what=error.what), say("not_permitted.do", language))
-
-
 def _limit_exceeded(error: engine.LimitExceeded, language: Language) -> Problem:
     facts = {"received": error.received, "limit": error.limit}
     key = "limit_exceeded.days" if error.argument.startswith("filters.") else "limit_exceeded"
@@ -208,6 +204,11 @@ def _no_such_route(error: gateway.NoSuchRoute, language: Language) -> Problem:
 def _no_such_result(error: gateway.NoSuchResult, language: Language) -> Problem:
     suggestion = say("no_such_result.do", language, endings=", ".join(error.endings))
     return Problem("cursor_invalid", say("no_such_result", language), suggestion, "path")
+
+
+def _nothing_permitted(error: gateway.NothingPermitted, language: Language) -> Problem:
+    reason = say("not_permitted", language)
+    return Problem("not_permitted", reason, say("not_permitted.do", language), "roles", list(error.roles))
 
 
 def _foreign_request(error: gateway.ForeignRequest, language: Language) -> Problem:
@@ -259,7 +260,6 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     engine.UnknownValue: _unknown_value,
     engine.InvalidParameter: _invalid_parameter,
     engine.MissingParameter: _missing_parameter,
-    engine.NotPermitted: _not_permitted,
     engine.LimitExceeded: _limit_exceeded,
     engine.TimeBudgetExceeded: _time_budget_exceeded,
     engine.SourceUnavailable: _source_unavailable,
@@ -275,6 +275,7 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     gateway.InvalidArguments: _invalid_arguments,
     gateway.NoSuchRoute: _no_such_route,
     gateway.NoSuchResult: _no_such_result,
+    gateway.NothingPermitted: _nothing_permitted,
     gateway.ForeignRequest: _foreign_request,
     gateway.StoreDown: _store_down,
     StoreUnavailable: _store_unavailable,

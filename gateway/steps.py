@@ -12,7 +12,7 @@ from typing import Any
 import anyio.to_thread
 from opentelemetry import trace
 
-from engine.dataset import Dataset, Field, Language, language_of
+from engine.dataset import ROW_COUNT, Dataset, Field, Language, language_of
 from engine.errors import CursorInvalid, EvidenceInvalid, MissingParameter, UnknownValue
 from engine.evidence import Scope
 from engine.folding import fold, nearest
@@ -24,6 +24,7 @@ from gateway.arguments import Arguments, CallArguments, FindArguments, QueryArgu
 from gateway.choosing import Choice, Choose
 from gateway.errors import (
     InvalidArguments,
+    NothingPermitted,
     ParameterNotGiven,
     SessionExpired,
     SessionNotFound,
@@ -43,7 +44,14 @@ from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_
 from scene_kb.models import Catalog, Match, Parameter, Scene, SceneCard, Suggestion
 from scene_kb.order import suggestion
 from scene_kb.resolver import Resolver
-from scene_kb.visibility import permitted_fields, pinned_scene, scenes_are_hidden, visible_scenes
+from scene_kb.visibility import (
+    answering_scenes,
+    permitted_fields,
+    pinned_scene,
+    says_restricted,
+    scenes_are_hidden,
+    visible_scenes,
+)
 from sessions.models import Lifetime, Session, new_session_id
 from sessions.models import fold as fold_turns
 from sessions.stores.base import SessionStore
@@ -106,12 +114,15 @@ class Steps:
 
         `choose`: who is asked where several scenes may fit; without a choice the match stays ambiguous.
 
-        Raises UnknownScene, UnknownDimension, SessionNotFound or SessionExpired, and AnswerAwaited where `choose` does.
+        Raises NothingPermitted, UnknownScene, UnknownDimension, SessionNotFound or SessionExpired, and AnswerAwaited
+        where `choose` does.
         """
         before = await self._open_session(asked.session_id, caller) if asked.session_id else None
         language = language_of(asked.query)
         pinned = self._clock_facts(before)
         scenes = self.visible_scenes(caller)
+        if not scenes and answering_scenes(self.catalog, today=self._now(pinned, None).date()):
+            raise NothingPermitted(caller.principal.roles)
         dimensions = self._dimensions(asked.dimensions or caller.dimensions, scenes)
         if asked.scene_id is not None:
             match = matches.pinned_match(self._scene(asked.scene_id, caller, pinned))
@@ -263,15 +274,19 @@ class Steps:
         asked = self._continued(asked, session)
         standing = await self._standing(asked, caller, scene_ref=scene.ref)
         defaulted: dict[str, object] = {}
+        withheld: tuple[str, ...] = ()
         if standing is not None:
             query = standing.query
         else:
             self._refuse_unknown_values(dataset, session, asked, caller)
             filters, defaulted = self._filters(scene, session, asked)
+            fields = asked.fields or _names(session.facts.get("fields"))
+            if not fields:
+                fields, withheld = self._default_fields(scene, caller)
             query = DataQuery(
                 api_no=scene.api_no,
                 filters=filters,
-                fields=asked.fields or _names(session.facts.get("fields")) or scene.fields.default,
+                fields=fields,
                 group_by=asked.group_by,
                 grain=scene.grain,
                 order_by=asked.order_by or (),
@@ -284,12 +299,19 @@ class Steps:
         noted = {"scene": scene.ref, "language": language}
         request = self._request(query, caller, asked, session, noted=noted, standing=standing)
         answer = await self.engine.run(request, wall=self.wall())
-        said = answers.called(answer, language, scene=scene, defaulted=defaulted)
+        said = answers.called(answer, language, scene=scene, defaulted=defaulted, withheld=withheld)
         said |= links(answer, caller.reached_at)
         facts: dict[str, object] = {"calls": {answer.snapshot.id: _repeated(asked)}}
         if asked.since is None:  # what changed is no answer to the query without since
             facts["snapshots"] = {answer.digest: answer.snapshot.id}
         return Reply(said, facts, session.id)
+
+    def _default_fields(self, scene: Scene, caller: Caller) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(what the scene shows by default, what of it the caller may not see and may be told of)"""
+        permitted = {ROW_COUNT, *permitted_fields(scene, self.catalog, self._grant(scene, caller))}
+        shown = tuple(name for name in scene.fields.default if name.partition(":")[0] in permitted)
+        told = says_restricted(self.catalog, caller.principal)
+        return shown or (ROW_COUNT,), tuple(name for name in scene.fields.default if name not in shown) if told else ()
 
     async def _standing(
         self, asked: CallArguments | QueryArguments, caller: Caller, *, scene_ref: str | None

@@ -44,9 +44,13 @@ def permitted_fields(scene: Scene, catalog: Catalog, grant: Grant) -> tuple[str,
 def scenes_are_hidden(catalog: Catalog, principal: Principal) -> bool:
     """Whether a policy that wants it said hides scenes from this principal. Follows from the policy alone."""
     held = catalog.policies.held_by(principal)
-    says = any(role.says_restricted for role in held)
     sees_all = any("*" in role.scenes.allow for role in held) and not any(role.scenes.deny for role in held)
-    return says and not sees_all
+    return says_restricted(catalog, principal) and not sees_all
+
+
+def says_restricted(catalog: Catalog, principal: Principal) -> bool:
+    """Whether the principal may be told that something is hidden from them."""
+    return any(role.says_restricted for role in catalog.policies.held_by(principal))
 
 
 def _newest(scenes: Iterable[Scene]) -> Mapping[str, Scene]:

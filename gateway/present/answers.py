@@ -1,6 +1,6 @@
 """apiCall and a person's query in wire form."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
@@ -31,8 +31,14 @@ _ECHOED_CHARACTERS = 200
 
 
 def called(
-    answer: Answer, language: Language, *, scene: Scene | None = None, defaulted: Mapping[str, object] | None = None
+    answer: Answer,
+    language: Language,
+    *,
+    scene: Scene | None = None,
+    defaulted: Mapping[str, object] | None = None,
+    withheld: Sequence[str] = (),
 ) -> Wire:
+    """`withheld`: fields that the scene shows by default and the caller may not see, where that may be said."""
     resolved, snapshot, page = answer.plan.resolved, answer.snapshot, answer.page
     zone = resolved.dataset.zone
     noted = (_warning(note, zone, language) for note in answer.notes)
@@ -62,7 +68,7 @@ def called(
         "warnings": [*_defaulted(defaulted or {}, language), *noted],
     }
     if scene is not None:
-        wire["warnings"] = [*deprecation(scene, language), *wire["warnings"]]
+        wire["warnings"] = [*deprecation(scene, language), *_withheld(withheld, language), *wire["warnings"]]
     texts = [column.label for column in answer.columns if column.field and "freeText" in column.field.flags]
     if texts and page.rows:
         wire["untrusted"] = {"columns": texts, "note": say("untrusted", language)}
@@ -221,6 +227,13 @@ def _warning(note: Note, zone: ZoneInfo, language: Language) -> Wire:
     if note.owner is not None:
         wire["owner"] = note.owner
     return wire
+
+
+def _withheld(names: Sequence[str], language: Language) -> list[Wire]:
+    if not names:
+        return []
+    message = say("PARTIAL_FIELD_SET", language, field=", ".join(names))
+    return [{"code": "PARTIAL_FIELD_SET", "message": message, "fields": dict.fromkeys(names, "notPermitted")}]
 
 
 def _defaulted(defaulted: Mapping[str, object], language: Language) -> list[Wire]:
