@@ -94,6 +94,12 @@ def compile_latest(dataset: Dataset, target: Target) -> Statement:
     return Statement(exp.select(exp.alias_(latest, "latest")).from_(_table(target)).sql(dialect=target.dialect), {})
 
 
+def compile_version(column: str, target: Target) -> Statement:
+    """The statement that reads the latest value of a stored column over all rows, whoever asks."""
+    latest = exp.Max(this=exp.column(column, table=TABLE, quoted=True))
+    return Statement(exp.select(exp.alias_(latest, "latest")).from_(_table(target)).sql(dialect=target.dialect), {})
+
+
 def compile_findings(
     resolved: Resolved, grant: Grant, target: Target, *, leave_one_out: Sequence[tuple[Condition | AnyOf, ...]]
 ) -> Statement:

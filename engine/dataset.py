@@ -227,9 +227,12 @@ class FiscalYear(Definition):
 
 
 class Freshness(Definition):
-    """How long a result may be reused, and from when its data counts as late."""
+    """How long a result may be reused, when it must be read anew, and from when its data counts as late."""
 
     reuse_seconds: int = Setting(300, ge=0, description="a repeated query is answered from its snapshot for so long")
+    read_through_days: int | None = Setting(
+        None, ge=1, description="what reaches into the last so many days (1: today) is read anew each time"
+    )
     late_after_hours: float | None = Setting(None, gt=0, description="older data carries the warning STALE_DATA")
 
 
@@ -240,6 +243,9 @@ class Source(Definition):
     url: str
     table: str | None = Setting(None, description="the table; left out where the url names a single file")
     kind: Literal["olap", "rows", "distributed"] = "olap"
+    version_column: str | None = Setting(
+        None, description="the stored column whose latest value tells the data's version; left out: the store tells it"
+    )
 
 
 class Dataset(Definition):
@@ -282,6 +288,8 @@ class Dataset(Definition):
                 yield ("key", at), f"key names '{name}', which is no dimension of this dataset; name its dimensions"
         if self.time_column is not None and self.time_column not in dimensions:
             yield ("timeColumn",), f"timeColumn '{self.time_column}' is no dimension of this dataset; name one"
+        if self.freshness.read_through_days is not None and self.time_column is None:
+            yield ("freshness", "readThroughDays"), "readThroughDays counts by the timeColumn; give the dataset one"
         if self.clock is not None and self.clock.tzinfo is None:
             yield ("clock",), "clock has no offset; write for example 2026-11-30T09:00:00+08:00"
         for at, field in enumerate(self.fields):

@@ -39,6 +39,7 @@ from engine.permissions import authorize
 from engine.policy import Policies, Principal
 from engine.query import CHANGE, Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot
 from engine.resolve import resolve
+from engine.reuse import data_version, reads_through
 from engine.route import route
 from engine.snapshots.base import SingleFlight, SnapshotStore
 
@@ -252,8 +253,10 @@ class Engine:
         backend = self.backends[plan.source.url]
         version = await _version(plan, backend, deadline)
         key = snapshot_key(plan, version)
-        if (reusable := await self._reusable(key, plan, budget_ms, wall)) is not None:
-            return reusable, True, 0
+        if not reads_through(plan, request.now):
+            reusable = await self._reusable(key, plan, budget_ms, wall)
+            if reusable is not None:
+                return reusable, True, 0
 
         async def fetch() -> Snapshot:
             fresh = await freeze(plan, key, backend, self.ages, version=version, deadline=deadline, wall=wall)
@@ -277,7 +280,7 @@ class Engine:
 async def _version(plan: Plan, backend: Backend, deadline: Deadline) -> str:
     """Raises SourceUnavailable, also where the store stays silent for all of the time."""
     with anyio.move_on_after(deadline.left_s()):
-        return await backend.version(plan.source.table)
+        return await data_version(plan, backend, deadline)
     raise SourceUnavailable(plan.source.name, retry_after_s=_SILENT_RETRY_S, detail="no answer within the time budget")
 
 

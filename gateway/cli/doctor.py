@@ -168,7 +168,8 @@ def _missing(dataset: Dataset, source: Source, tables: Sequence[TableInfo]) -> s
     if table is None:
         return f"{dataset.api_no}: its source has no table '{source.table}'; correct apis/*.yaml, or bring it back"
     held = {column.name.casefold() for column in table.columns}
-    lacking = [it.source_column for it in dataset.fields if it.stored and it.source_column.casefold() not in held]
+    named = [*(it.source_column for it in dataset.fields if it.stored), *filter(None, [source.version_column])]
+    lacking = [column for column in named if column.casefold() not in held]
     if not lacking:
         return ""
     return f"{dataset.api_no}: its source has no column {', '.join(lacking)}; correct apis/*.yaml, or bring them back"

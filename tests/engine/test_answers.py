@@ -19,6 +19,7 @@ from engine.dataset import Dataset
 from engine.errors import CursorInvalid, SourceUnavailable, TimeBudgetExceeded
 from engine.policy import Policies
 from engine.query import Answer, MorePages, PageBounds, ResultLimit
+from engine.snapshots.base import open_snapshots
 from tests.engine import queries, shop
 from tests.engine.house import House, open_house
 
@@ -267,6 +268,70 @@ async def test_changed_data_is_a_miss(tmp_path: Path) -> None:
     answer = await house.ask(("id",))
     assert not answer.snapshot_hit
     assert len(answer.page.rows) == 6
+
+
+@pytest.mark.parametrize("time_column", ["day", "sold_at", "seen_at"])
+@pytest.mark.parametrize(
+    ("span", "anew"),
+    [
+        (None, True),
+        ("今天", True),
+        ("昨天", True),
+        ({"gte": "2026-11-01"}, True),
+        ({"from": "2026-11-01", "to": "2026-11-29"}, True),
+        ({"from": "2026-11-01", "to": "2026-11-28"}, False),
+        ("上个月", False),
+    ],
+    ids=str,
+)
+async def test_what_reaches_into_days_that_still_come_in_is_read_anew(
+    shop_file: Path, time_column: str, span: object, anew: bool
+) -> None:
+    """The clock stands at November 30; two days are open. Equal calls of one session keep their answer all the same."""
+    house = open_house(shop.dataset(shop_file, time_column, freshness={"read_through_days": 2}))
+    filters = {} if span is None else {time_column: span}
+    first, again = [await house.ask(("order",), filters) for _ in range(2)]
+    assert again.snapshot_hit is not anew
+    held = await house.ask(("order",), filters, held={first.digest: first.snapshot.id})
+    assert held.snapshot.id == first.snapshot.id
+
+
+async def test_the_column_that_a_source_declares_tells_the_version_of_its_data(tmp_path: Path) -> None:
+    """A file that is written again with the same loads is the same data; with a later load it is not."""
+    file, loads = tmp_path / "t.parquet", ["2026-11-28", "2026-11-29"]
+    source = {"name": "main", "url": f"duckdb:{file}", "version_column": "load's day"}
+    plain = a_table(tmp_path, 2)
+    dataset = plain.model_copy(update={"sources": (plain.sources[0].model_validate(source),)})
+
+    def load(*days: str) -> None:
+        pq.write_table(pa.table({"id": range(len(days)), "at": days, "load's day": days}), file)
+
+    load(*loads)
+    house = open_house(dataset)
+    first = await house.ask(("id",))
+    load(*reversed(loads))
+    assert (await house.ask(("id",))).snapshot.id == first.snapshot.id
+    load(*loads, "2026-11-30")
+    assert len((await house.ask(("id",))).page.rows) == 3
+
+
+async def test_later_pages_live_through_a_restart(tmp_path: Path) -> None:
+    """Cursor and rows alike, with the source gone meanwhile."""
+
+    def opened() -> House:
+        house = open_house(a_table(tmp_path, 10), bounds=PageBounds(rows=4))
+        store = open_snapshots(f"sqlite:{tmp_path / 'snapshots.sqlite'}", max_bytes=1 << 20)
+        return replace(house, engine=replace(house.engine, snapshots=store))
+
+    before = opened()
+    (more,) = (await before.ask(("id",))).completeness.reasons
+    assert isinstance(more, MorePages)
+    await before.engine.snapshots.close()
+    after = opened()
+    (tmp_path / "t.parquet").unlink()
+    rest = await after.ask(("id",), cursor=more.cursor)
+    assert [row[0] for row in rest.page.rows] == ["4", "5", "6", "7"]
+    await after.engine.snapshots.close()
 
 
 async def test_what_a_session_holds_stays_for_it(tmp_path: Path) -> None:
