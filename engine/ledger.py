@@ -22,6 +22,7 @@ DIGEST = "row:digest"
 
 _DIGEST_BYTES = 8
 _WRITTEN_ONE_BY_ONE = (pa.types.is_floating, pa.types.is_nested, pa.types.is_null, pa.types.is_interval)
+_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
 _BETWEEN, _NULL = b"\x1f", b"\x00null"
 
 Id = str | int | float | bool | Mapping[str, object] | None
@@ -74,8 +75,10 @@ def row_digests(rows: pa.Table, columns: Sequence[Column], zone: ZoneInfo) -> pa
 
 def _as_texts(stored: pa.ChunkedArray, column: Column, zone: ZoneInfo) -> pa.Array:
     """A column as bytes, one for each row: whole columns at once where the store's type is exact."""
-    kind = stored.type
     values = stored.combine_chunks()
+    if isinstance(values, pa.ExtensionArray):  # a UUID, which Arrow knows as bytes with a name
+        values = values.storage
+    kind = values.type
     if any(told(kind) for told in _WRITTEN_ONE_BY_ONE):
         # Sums of doubles differ in the last digits from call to call: as the wire rounds them.
         encode = encoder(column, zone, single=pa.types.is_float32(kind))
@@ -83,7 +86,7 @@ def _as_texts(stored: pa.ChunkedArray, column: Column, zone: ZoneInfo) -> pa.Arr
         return pa.array([None if text is None else repr(text).encode() for text in texts], pa.large_binary())
     if pa.types.is_temporal(kind):
         values = values.view(pa.int64() if kind.bit_width == 64 else pa.int32())
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+    if not any(binary(kind) for binary in _BINARY):
         values = values.cast(pa.large_string())
     return values.cast(pa.large_binary())
 

@@ -37,7 +37,7 @@ from engine.freeze import Ages, freeze, partial_key, still_says
 from engine.ledger import ledger_of, missing_key
 from engine.permissions import authorize
 from engine.policy import Policies, Principal
-from engine.query import CHANGE, Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot
+from engine.query import Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot, columns_of
 from engine.resolve import resolve
 from engine.reuse import data_version, reads_through
 from engine.route import route
@@ -142,7 +142,7 @@ class Engine:
             snapshot = _as_seen(snapshot, plan)
             span.set_attributes(_snapshot_facts(snapshot, hit))
         zone = plan.resolved.dataset.zone
-        columns = plan.resolved.columns if snapshot.since is None else (CHANGE, *plan.resolved.columns)
+        columns = columns_of(snapshot, plan.resolved)
         bounds = _page_bounds(request, plan.grant)
         rows, notes = encode_rows(snapshot.rows.slice(offset, bounds.rows), columns, zone=zone)
         page = cut_page(rows, columns, offset=offset, total=snapshot.rows.num_rows, bounds=bounds)

@@ -388,5 +388,9 @@ class Answer:
     @property
     def columns(self) -> tuple[Column, ...]:
         """Those of the page's rows."""
-        asked = self.plan.resolved.columns
-        return asked if self.snapshot.since is None else (CHANGE, *asked)
+        return columns_of(self.snapshot, self.plan.resolved)
+
+
+def columns_of(snapshot: Snapshot, resolved: Resolved) -> tuple[Column, ...]:
+    """The columns of the snapshot's rows, which answer the resolved query."""
+    return resolved.columns if snapshot.since is None else (CHANGE, *resolved.columns)

@@ -18,7 +18,7 @@ import structlog
 from engine.completeness import assess
 from engine.encode import encode_rows
 from engine.errors import EvidenceInvalid
-from engine.query import Column, Completeness, Page, Snapshot
+from engine.query import Column, Completeness, Page, Snapshot, columns_of
 from gateway.errors import NoSuchResult
 from gateway.evidence import standing_evidence
 from gateway.identity import Caller
@@ -65,7 +65,7 @@ async def fetched(steps: Steps, caller: Caller, name: str) -> File:
     resolved = standing.plan.resolved
     told = json.dumps(_told(standing, snapshot, completeness), ensure_ascii=False)
     body = await anyio.to_thread.run_sync(
-        lambda: write(snapshot.rows, resolved.columns, resolved.dataset.zone, {METADATA: told})
+        lambda: write(snapshot.rows, columns_of(snapshot, resolved), resolved.dataset.zone, {METADATA: told})
     )
     _log.info("result fetched", principal=caller.principal.id, snapshot=snapshot.id, format=ending, bytes=len(body))
     return File(body, media_type, _headers(f"{snapshot.id}.{ending}", snapshot, completeness))
@@ -100,7 +100,7 @@ def _told(standing: Standing, snapshot: Snapshot, completeness: Completeness) ->
         "totalRows": snapshot.total_rows,
         "columns": [
             {"name": it.label, "type": it.type, **({"unit": it.unit} if it.unit else {})}
-            for it in plan.resolved.columns
+            for it in columns_of(snapshot, plan.resolved)
         ],
         "timeZone": zone.key,
     }

@@ -107,6 +107,7 @@ def query(
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1)] = None,
     page_size: Annotated[int | None, typer.Option(min=1, max=500)] = None,
     cursor: Annotated[str | None, typer.Option(help="From the last answer, for the next page.")] = None,
+    since: Annotated[str | None, typer.Option(help="Evidence of an earlier answer: show what changed since.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what would run, and run nothing.")] = False,
     catalog: Catalog = None,
     now: Now = None,
@@ -123,6 +124,7 @@ def query(
         "limit": limit,
         "pageSize": page_size,
         "cursor": cursor,
+        "since": since,
     }
     run_query(settings_from(catalog=catalog, now=now), given, where or [], explain=explain, as_json=as_json)
 

@@ -12,6 +12,6 @@ def links(answer: Answer, reached_at: str | None) -> Wire:
     One address, for the sake of its length: the same with .csv or .arrow at its end holds the same rows.
     """
     more = answer.page.offset == 0 and answer.page.next_offset is not None
-    if reached_at is None or not more or answer.snapshot.since is not None:
+    if reached_at is None or not more:
         return {}
     return {"links": {"parquet": reached_at + RESULTS.format(name=f"{answer.evidence}.parquet")}}

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from engine.errors import EvidenceInvalid, InvalidParameter, LimitExceeded
+from engine.completeness import assess
+from engine.errors import EvidenceInvalid, InvalidParameter, LimitExceeded, SourceUnavailable
 from engine.evidence import Evidence, EvidenceBook
 from engine.policy import Policies, Principal
-from engine.query import Answer, PageBounds
+from engine.query import Answer, Page, PageBounds, SourceBroken
 from engine.snapshots.base import open_snapshots
-from tests.engine import shop
+from tests.engine import shop, slow
 from tests.engine.house import House, open_house
+from tests.engine.test_answers import capped
 
 Run = Callable[[Awaitable[Any]], Any]
 
@@ -243,3 +245,20 @@ def test_changes_of_more_rows_than_may_be_read_are_refused(file: Path, run: Run)
     with pytest.raises(LimitExceeded) as caught:
         run(house.ask(**LINES, since=token))
     assert (caught.value.argument, caught.value.received, caught.value.limit) == ("since", 13, 12)
+
+
+# Answers that stopped early -----------------------------------------------------------------------------------------
+
+
+def test_some_rows_of_a_scope_stay_some_in_their_evidence_and_have_no_changes(tmp_path: Path, run: Run) -> None:
+    """A row that was not read this time would be called removed."""
+    most = {"rows": slow.ROWS, "bytes": 1 << 30}
+    house = open_house(slow.broken(tmp_path), capped(**most))
+    answer = run(house.ask(("id", "text")))
+    evidence = read(house, run, answer.evidence)
+    assert len(evidence.entries) == len(answer.page.rows) > 0
+    whole = Page((), 0, None, ())
+    assert assess(answer.plan, evidence.snapshot, whole, cursor=None).reasons == answer.completeness.reasons
+    assert [type(it) for it in answer.completeness.reasons] == [SourceBroken]
+    with pytest.raises(SourceUnavailable):
+        run(house.ask(("id", "text"), since=answer.evidence))

@@ -1,10 +1,12 @@
 """What changed since an evidence, as an agent that polls asks for it: in any session, by the evidence alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gateway.app import App
+from gateway.links import fetched
 from tests.gateway.harness import caller, orders_become
 from tests.gateway.test_steps import refused, session, take
 
@@ -82,6 +84,18 @@ async def test_a_person_polls_too(live: App) -> None:
     rest = await take(live, "query", cursor=cursor, pageSize=500)
     assert page["rows"][0][0] == "removed"
     assert rest["returned"] == before["returned"] - 1
+
+
+async def test_changes_of_several_pages_are_a_file_too(live: App) -> None:
+    at = "http://127.0.0.1:8722"
+    page = await take(live, "query", replace(live.local, reached_at=at), apiNo="orders", **ONE_DAY, pageSize=500)
+    orders_become(live, "SELECT * FROM {orders} WHERE channel <> 'A'")
+    page = await take(live, "query", replace(live.local, reached_at=at), since=page["evidence"], pageSize=1)
+    name = page["links"]["parquet"].rpartition("/")[2].replace(".parquet", ".csv")
+    lines = (await fetched(live.gateway.steps, live.local, name)).body.decode().splitlines()
+    assert lines[0].lstrip("\ufeff").replace('"', "") == "since:change,order_id,amount"
+    assert {line.replace('"', "").partition(",")[0] for line in lines[1:]} == {"removed"}
+    assert len(lines) == 1 + page["totalRows"] == 1 + page["since"]["removed"]
 
 
 @pytest.mark.parametrize(
