@@ -126,6 +126,5 @@ def _digest(kept: Snapshot) -> str:
     """Of all that the evidence says: scope, snapshot, what cut it, and every row with its key."""
     facts = [getattr(kept, it.name) for it in fields(kept) if it.name not in ("id", "rows")]
     digest = hashlib.sha256(json.dumps(facts, default=str).encode() + kept.rows.schema.metadata[_SCOPE])
-    for entry in kept.rows.column(DIGEST).to_pylist():
-        digest.update(entry or bytes(1))
+    digest.update(b"".join(entry or bytes(1) for entry in kept.rows.column(DIGEST).to_pylist()))
     return digest.hexdigest()[:_DIGEST_CHARACTERS]

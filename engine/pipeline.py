@@ -289,8 +289,8 @@ def _said_at(request: Request) -> datetime:
 
 
 def _scope(request: Request, plan: Plan, digest: str) -> Scope:
-    grant = plan.grant.fingerprint
-    return Scope(request.query, _said_at(request), digest, request.principal.id, grant, request.noted)
+    query = replace(request.query, time_budget_ms=None)  # how long it may take is no part of what is asked
+    return Scope(query, _said_at(request), digest, request.principal.id, plan.grant.fingerprint, request.noted)
 
 
 def _clock(now: datetime, dataset: Dataset) -> Clock:

@@ -297,7 +297,8 @@ class Steps:
             )
         language = _language(session)
         noted = {"scene": scene.ref, "language": language}
-        request = self._request(query, caller, asked, session, noted=noted, standing=standing)
+        said_at = standing.clock if standing else None
+        request = self._request(query, caller, asked, session, noted=noted, said_at=said_at)
         answer = await self.engine.run(request, wall=self.wall())
         said = answers.called(answer, language, scene=scene, defaulted=defaulted, withheld=withheld)
         said |= links(answer, caller.reached_at)
@@ -408,10 +409,11 @@ class Steps:
 
         Raises InvalidArguments without a dataset, and every EngineError.
         """
-        asked = _as_begun(asked)
+        asked, said_at = _as_begun(asked)
         standing = await self._standing(asked, caller, scene_ref=None)
-        answer = await self.engine.run(self._person_request(asked, caller, standing), wall=self.wall())
-        answer = continuing.carrying(answer, _repeated(asked))
+        request = self._person_request(asked, caller, standing, said_at)
+        answer = await self.engine.run(request, wall=self.wall())
+        answer = continuing.carrying(answer, continuing.Begun(_repeated(asked), said_at or request.now))
         said = answers.called(answer, _spoken(asked, standing))
         return Reply(said | links(answer, caller.reached_at), {}, None)
 
@@ -422,10 +424,16 @@ class Steps:
         """
         return self.engine.explain(self._person_request(asked, caller))
 
-    def _person_request(self, asked: QueryArguments, caller: Caller, standing: Scope | None = None) -> Request:
+    def _person_request(
+        self,
+        asked: QueryArguments,
+        caller: Caller,
+        standing: Scope | None = None,
+        said_at: datetime | None = None,
+    ) -> Request:
         noted = {"language": _spoken(asked, standing)}
         if standing is not None:
-            return self._request(standing.query, caller, asked, None, noted=noted, standing=standing)
+            return self._request(standing.query, caller, asked, None, noted=noted, said_at=standing.clock)
         if asked.api_no is None:
             raise InvalidArguments("apiNo", None, "missing")
         query = DataQuery(
@@ -437,7 +445,7 @@ class Steps:
             limit=asked.limit,
             limit_per_group=asked.limit_per_group,
         )
-        return self._request(query, caller, asked, None, noted=noted, standing=None)
+        return self._request(query, caller, asked, None, noted=noted, said_at=said_at)
 
     def _request(
         self,
@@ -447,8 +455,9 @@ class Steps:
         session: Session | None,
         *,
         noted: Mapping[str, str],
-        standing: Scope | None,
+        said_at: datetime | None,
     ) -> Request:
+        """`said_at`: where the query was said earlier, in this session or another."""
         held = _mapping(session.facts, "snapshots") if session else {}
         return Request(
             query=replace(query, time_budget_ms=asked.time_budget_ms),
@@ -461,7 +470,7 @@ class Steps:
             cursor=asked.cursor,
             held={str(digest): str(snapshot_id) for digest, snapshot_id in held.items()},
             since=asked.since,
-            asked_at=standing.clock if standing else None,
+            asked_at=said_at,
             noted=noted,
         )
 
@@ -561,20 +570,22 @@ def _repeated(asked: Arguments) -> dict[str, Any]:
     return asked.model_dump(mode="json", exclude=_NOT_REPEATED, exclude_none=True)
 
 
-def _as_begun(asked: QueryArguments) -> QueryArguments:
-    """A cursor alone stands for the query that it came from; beside a query it must fit it.
+def _as_begun(asked: QueryArguments) -> tuple[QueryArguments, datetime | None]:
+    """A cursor alone stands for the query that it came from, and for when that was said; beside a query it must fit it.
 
     Raises CursorInvalid.
     """
     if asked.cursor is None:
-        return asked
+        return asked, None
     own = {"cursor": continuing.own_cursor(asked.cursor)}
     if asked.model_fields_set - _NOT_REPEATED:
-        return asked.model_copy(update=own)
+        return asked.model_copy(update=own), None
+    begun = continuing.begun(asked.cursor)
     try:
-        return read(QueryArguments, {**continuing.begun(asked.cursor), **asked.model_dump(exclude_none=True), **own})
+        given = read(QueryArguments, {**begun.arguments, **asked.model_dump(exclude_none=True), **own})
     except InvalidArguments as error:
         raise CursorInvalid("altered") from error
+    return given, begun.said_at
 
 
 def _spoken(asked: QueryArguments, standing: Scope | None) -> Language:

@@ -1,6 +1,8 @@
 """The three steps as a caller of any face sees them: what is said, what is refused, and what a session carries."""
 
 import json
+import zlib
+from base64 import urlsafe_b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 from gateway.app import App
 from gateway.identity import Caller
 from gateway.turns import Gateway
-from tests.gateway.harness import caller
+from tests.gateway.harness import NOW, caller
 
 pytestmark = pytest.mark.anyio
 
@@ -296,6 +298,27 @@ async def test_a_persons_cursor_is_good_for_its_own_query_and_caller_only(app: A
         assert (await refused(app, "query", cursor=forged))["error"] == "cursor_invalid", forged
     who = caller("clerk", name="another")
     assert (await refused(app, "query", who, cursor=cursor))["error"] == "cursor_invalid"
+
+
+async def test_a_persons_yesterday_stays_one_day_from_page_to_page_past_midnight(app: App) -> None:
+    """FIELD_CASES 60. The pages also share one ledger: their evidence differs in its count alone."""
+    page = await take(app, "query", apiNo="orders", fields=["order_id"], filters={"day": "昨天"}, pageSize=100)
+    cursor = page["completeness"]["reasons"][0]["continuation"]["cursor"]
+    steps = replace(app.gateway.steps, fixed_now=NOW + timedelta(days=1))
+    tomorrow = replace(app, gateway=Gateway(steps))
+    following = await take(tomorrow, "query", cursor=cursor, pageSize=100)
+    assert following["completeness"]["scope"] == page["completeness"]["scope"]
+    assert following["evidence"].partition("~")[0] == page["evidence"].partition("~")[0]
+
+
+@pytest.mark.parametrize("said_at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "2026-11-30", "soon", 7])
+async def test_a_cursor_that_was_said_at_no_time_is_altered(app: App, said_at: object) -> None:
+    page = await take(app, "query", apiNo="orders", fields=["order_id"], filters={"day": "昨天"}, pageSize=5)
+    own = str(page["completeness"]["reasons"][0]["continuation"]["cursor"]).partition(":")[0]
+    for day in ("昨天", "明天", "近7天", "去年同期"):
+        told = [{"apiNo": "orders", "fields": ["order_id"], "filters": {"day": day}}, said_at]
+        payload = urlsafe_b64encode(zlib.compress(json.dumps(told).encode())).decode()
+        assert (await refused(app, "query", cursor=f"{own}:{payload}"))["error"] == "cursor_invalid", day
 
 
 async def test_a_persons_query_without_dataset_or_cursor_is_told_what_is_missing(app: App) -> None:
