@@ -27,7 +27,7 @@ def authorize(policies: Policies, dataset: Dataset, principal: Principal) -> Gra
     if not fields:
         raise UnknownDataset(dataset.api_no)
     rows = _row_scopes(policies, dataset, principal)
-    caps = _widest(role.caps for role in held if role.caps is not None)
+    caps = caps_of(policies, principal)
     return Grant(
         principal_id=principal.id,
         roles=principal.roles,
@@ -37,6 +37,11 @@ def authorize(policies: Policies, dataset: Dataset, principal: Principal) -> Gra
         caps=caps,
         fingerprint=_fingerprint(dataset.api_no, fields, rows, caps),
     )
+
+
+def caps_of(policies: Policies, principal: Principal) -> Caps:
+    """The widest that any held role allows; the defaults where none says anything."""
+    return _widest(role.caps for role in policies.held_by(principal) if role.caps is not None)
 
 
 def sees_scene(policies: Policies, principal: Principal, *, scene_id: str, tags: Iterable[str]) -> bool:
@@ -118,7 +123,8 @@ def _widest(caps: Iterable[Caps]) -> Caps:
     held = list(caps)
     if not held:
         return Caps()
-    return Caps(**{name: max(getattr(cap, name) for cap in held) for name in Caps.model_fields})
+    by_name = {name: [getattr(cap, name) for cap in held] for name in Caps.model_fields}
+    return Caps(**{name: None if None in values else max(values) for name, values in by_name.items()})
 
 
 def _fingerprint(api_no: str, fields: frozenset[str], rows: tuple[tuple[RowScope, ...], ...], caps: Caps) -> str:

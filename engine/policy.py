@@ -62,13 +62,21 @@ class SceneRule(Definition):
 
 
 class Caps(Definition):
-    """Upper bounds of one answer. Of several roles the widest counts."""
+    """Upper bounds: of one answer, and of what one principal may do in a minute and at a time.
+
+    Of several roles the widest counts.
+    """
 
     rows: int = Setting(10_000, ge=1, description="rows that one query may read into its snapshot")
     bytes: int = Setting(16 << 20, ge=1024, description="bytes of one snapshot")
     time_ms: int = Setting(10_000, ge=50, description="milliseconds that one query may take")
     page_rows: int = Setting(500, ge=1, description="rows of one page at most")
     page_tokens: int = Setting(20_000, ge=200, description="tokens of one page at most")
+    calls_per_minute: int | None = Setting(None, ge=1, description="calls of one principal in a minute; null: any")
+    bytes_per_minute: int | None = Setting(
+        None, ge=1024, description="bytes of rows that one principal may read in a minute; null: any"
+    )
+    concurrent: int | None = Setting(None, ge=1, description="queries of one principal at a time; null: any")
 
 
 class RolePolicy(Definition):

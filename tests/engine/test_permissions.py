@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.errors import EngineError, InvalidParameter, MissingParameter, UnknownDataset, UnknownField, UnknownValue
-from engine.permissions import authorize, sees_scene
+from engine.permissions import authorize, caps_of, sees_scene
 from engine.policy import Caps, Policies, Principal
 from engine.query import Answer, VisibilityRestricted
 from tests.engine import shop
@@ -115,6 +115,15 @@ def test_caps_are_the_widest_that_any_role_gives() -> None:
     rules = policies(a={**on_shop(), "caps": caps[0]}, b={**on_shop(), "caps": caps[1]})
     granted = authorize(rules, shop.dataset(Path("x.parquet")), who("a", "b")).caps
     assert (granted.rows, granted.time_ms, granted.bytes) == (20, 900, Caps().bytes)
+
+
+def test_a_role_without_a_quota_frees_whoever_holds_it() -> None:
+    caps: list[dict[str, int]] = [{"callsPerMinute": 10, "concurrent": 2}, {"callsPerMinute": 30}]
+    rules = policies(a={**on_shop(), "caps": caps[0]}, b={**on_shop(), "caps": caps[1]}, c=on_shop())
+    both, neither = caps_of(rules, who("a", "b")), caps_of(rules, who("c"))
+    assert (both.calls_per_minute, both.bytes_per_minute, both.concurrent) == (30, None, None)
+    assert (neither.calls_per_minute, neither.concurrent) == (None, None)
+    assert caps_of(rules, who("a", "c")).concurrent == 2  # a role that says nothing of caps widens none
 
 
 def test_a_scene_is_seen_by_id_or_tag_and_denial_wins() -> None:
