@@ -1,13 +1,14 @@
-"""Bounds of one page: rows, bytes and tokens.
+"""Bounds of one page: rows, bytes and tokens, and what is left of a caller's quota.
 
 A page is never empty for size; one row that alone exceeds it is cut cell by cell.
 """
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
-from engine.query import Column, Note, Page, PageBounds
+from engine.query import ByteQuota, Column, Note, Page, PageBounds, QuotaOver
 
 _CELL_ENDS_WITH = "…"
 _LEAST_CELL = 8  # characters; below that a cell says nothing, and the page is exceeded rather than emptied
@@ -49,6 +50,25 @@ def cut_page(
         kept, notes = _cut_row(rows[0], columns, bounds)
     next_offset = offset + len(kept)
     return Page(tuple(kept), offset, next_offset if next_offset < total else None, notes)
+
+
+def within_quota(page: Page, quota: ByteQuota) -> tuple[Page, QuotaOver | None]:
+    """The page's first rows that the quota suffices for, and at least one, since no cell is cut for it."""
+    sizes = accumulate(_size(row) for row in page.rows)
+    fitting = max(1, sum(size <= quota.left for size in sizes))
+    if fitting >= len(page.rows):
+        return page, None
+    shorter = replace(page, rows=page.rows[:fitting], next_offset=page.offset + fitting)
+    return shorter, QuotaOver(quota.limit, quota.retry_after_s)
+
+
+def page_bytes(page: Page) -> int:
+    """Of its rows in compact JSON."""
+    return sum(map(_size, page.rows))
+
+
+def _size(row: Sequence[object]) -> int:
+    return len(_written(row).encode()) + len(",")
 
 
 def _written(row: Sequence[object]) -> str:

@@ -12,6 +12,7 @@ from engine.query import (
     OutOfTime,
     Page,
     Plan,
+    QuotaOver,
     Resolved,
     ResultLimit,
     RowScope,
@@ -23,12 +24,16 @@ from engine.query import (
 )
 
 
-def assess(plan: Plan, snapshot: Snapshot, page: Page, *, cursor: str | None) -> Completeness:
-    """Every reason why rows of the scope may be missing from the pages up to this one."""
+def assess(
+    plan: Plan, snapshot: Snapshot, page: Page, *, cursor: str | None, over: QuotaOver | None = None
+) -> Completeness:
+    """Every reason why rows of the scope may be missing from the pages up to this one. `over`: why the page is short."""
     grant = plan.grant
     reasons: list[Incompleteness] = []
     if page.next_offset is not None and cursor is not None:
         reasons.append(MorePages(cursor, remaining=snapshot.rows.num_rows - page.next_offset))
+    if over is not None:
+        reasons.append(over)
     if snapshot.cut_by is not None:
         limit = grant.caps.rows if snapshot.cut_by == "rows" else grant.caps.bytes
         reasons.append(ResultLimit(snapshot.cut_by, limit))

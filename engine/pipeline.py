@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from opentelemetry import trace
 
 from engine.backends.base import Backend
-from engine.budget import cut_page
+from engine.budget import cut_page, within_quota
 from engine.changes import frozen
 from engine.compile import Target, Texts, compile_query, compile_unsorted
 from engine.completeness import assess
@@ -37,7 +37,7 @@ from engine.freeze import Ages, freeze, partial_key, still_says
 from engine.ledger import ledger_of, missing_key
 from engine.permissions import authorize
 from engine.policy import Policies, Principal
-from engine.query import Answer, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot, columns_of
+from engine.query import Answer, ByteQuota, Clock, DataQuery, Grant, Note, PageBounds, Plan, Snapshot, columns_of
 from engine.resolve import resolve
 from engine.reuse import data_version, reads_through
 from engine.route import route
@@ -62,6 +62,8 @@ class Request:
     """Caller and session in one text; cursors are bound to it."""
     bounds: PageBounds
     """What a page holds where the caller does not say."""
+    quota: ByteQuota | None = None
+    """What the caller may still be handed out; None: any number of bytes."""
     page_size: int | None = None
     token_budget: int | None = None
     cursor: str | None = None
@@ -146,6 +148,7 @@ class Engine:
         bounds = _page_bounds(request, plan.grant)
         rows, notes = encode_rows(snapshot.rows.slice(offset, bounds.rows), columns, zone=zone)
         page = cut_page(rows, columns, offset=offset, total=snapshot.rows.num_rows, bounds=bounds)
+        page, over = (page, None) if request.quota is None else within_quota(page, request.quota)
         cursor = None
         if page.next_offset is not None:
             cursor = self.cursors.write(Position(snapshot.id, page.next_offset), binding)
@@ -155,7 +158,7 @@ class Engine:
             snapshot=snapshot,
             snapshot_hit=hit,
             page=page,
-            completeness=assess(plan, snapshot, page, cursor=cursor),
+            completeness=assess(plan, snapshot, page, cursor=cursor, over=over),
             evidence=await self._evidence(snapshot, plan, scope, named=offset + len(page.rows)),
             notes=(
                 *_cap_notes(request, plan.grant),

@@ -310,6 +310,18 @@ class PageBounds:
 
 
 @dataclass(frozen=True)
+class ByteQuota:
+    """What one caller may still be handed out before a window of time ends."""
+
+    left: int
+    """Bytes of rows in compact JSON, more than 0."""
+    limit: int
+    """Bytes of the whole window."""
+    retry_after_s: int
+    """Seconds until the window ends."""
+
+
+@dataclass(frozen=True)
 class Page:
     """Rows `offset` up to `offset + len(rows)` of a snapshot, in wire encoding."""
 
@@ -358,7 +370,15 @@ class VisibilityRestricted:
     roles: tuple[str, ...]
 
 
-Incompleteness = MorePages | ResultLimit | TimeOver | SourceBroken | VisibilityRestricted
+@dataclass(frozen=True)
+class QuotaOver:
+    """QUOTA_EXCEEDED: the page ends where the caller's quota does; the rest follows by its cursor."""
+
+    limit: int
+    retry_after_s: int
+
+
+Incompleteness = MorePages | QuotaOver | ResultLimit | TimeOver | SourceBroken | VisibilityRestricted
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,10 @@ GatewayError
 ├── NoSuchRoute          over HTTP, a path that nothing stands at, or a method that it does not take
 ├── NoSuchResult         over HTTP, no file of a result for this caller, whatever the reason
 ├── ForeignRequest       over HTTP, from another site's page or by another host's name
-└── StoreDown            sessions or the index cannot be reached
+├── Unidentified         over HTTP, no identity, or one that does not hold
+├── ScopeMissing         over HTTP, an identity whose token was not made for this
+├── QuotaReached         as many calls, bytes or queries at a time as the caller may have
+└── StoreDown            sessions, the index, quotas, identities or the audit log cannot be reached
 """
 
 from dataclasses import dataclass
@@ -98,6 +101,25 @@ class ForeignRequest(GatewayError):
     header: str
     """Host or Origin"""
     received: str
+
+
+@dataclass
+class Unidentified(GatewayError):
+    fault: Literal["missing", "invalid", "expired"]
+    detail: str = ""
+    """For the log: what does not hold. Never shown to a caller, and never the token."""
+
+
+@dataclass
+class ScopeMissing(GatewayError):
+    names: tuple[str, ...]
+
+
+@dataclass
+class QuotaReached(GatewayError):
+    what: Literal["calls", "bytes", "concurrent"]
+    limit: int
+    retry_after_s: int
 
 
 @dataclass

@@ -41,6 +41,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "超过上限 {limit} 字节的部分没有读取",
         "what lies beyond the cap of {limit} bytes was not kept",
     ),
+    "partial.quota": (
+        "每分钟 {limit} 字节的配额已用完",
+        "the quota of {limit} bytes a minute is used up",
+    ),
     "partial.time": (
         "{budget} 毫秒用完时只读到这些，是范围内的一部分行，不代表排在最前",
         "these are what was read when {budget} ms were over, some rows of the scope and the first of nothing",
@@ -70,6 +74,10 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "MORE_PAGES_AVAILABLE": (
         "后面还有 {remaining} 行，用 cursor 取下一页。",
         "{remaining} more rows follow; pass cursor for the next page.",
+    ),
+    "QUOTA_EXCEEDED": (
+        "每分钟 {limit} 字节的配额已用完：这一页到此为止。{seconds} 秒后用 cursor 取其余的行。",
+        "The quota of {limit} bytes a minute is used up, and the page ends here. Pass cursor in {seconds} seconds.",
     ),
     "RESULT_LIMIT_REACHED.rows": (
         "达到上限 {limit} 行，其余未读取。请缩小筛选范围，或按维度汇总。",
@@ -496,6 +504,25 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     ),
     "busy": ("没有空闲的查询槽位，查询还没有开始", "no slot became free; the query has not started"),
     "busy.do": ("{seconds} 秒后重试；不用缩小范围", "Try again in {seconds} seconds; there is no need to narrow it"),
+    "busy.calls": ("调用频率过高：每分钟至多 {limit} 次", "the rate is too high: at most {limit} calls a minute"),
+    "busy.bytes": ("每分钟 {limit} 字节的配额已用完", "the quota of {limit} bytes a minute is used up"),
+    "busy.concurrent": (
+        "同时运行的查询已到上限 {limit} 个",
+        "{limit} queries are running, as many at a time as this caller may have",
+    ),
+    "busy.concurrent.do": (
+        "等一个查询结束，{seconds} 秒后重试；不用缩小范围",
+        "Let one of them end and try again in {seconds} seconds; there is no need to narrow it",
+    ),
+    "unidentified.missing": ("请求没有带身份凭证", "the request carries no identity"),
+    "unidentified.invalid": ("身份凭证无效", "the identity is not valid"),
+    "unidentified.expired": ("身份凭证已过期", "the identity has expired"),
+    "unidentified.do": (
+        "在请求头里带上 Authorization: Bearer 和有效的令牌",
+        "Send the header Authorization: Bearer with a valid token",
+    ),
+    "scope_missing": ("令牌缺少 scope：{names}", "the token lacks the scope {names}"),
+    "scope_missing.do": ("向授权服务器申请带 {names} 的令牌", "Ask the authorization server for a token with {names}"),
     "internal": ("内部错误", "an internal error"),
     "internal.do": ("换一种查询，或把 traceId 交给维护者", "Try another query, or give the traceId to the operator"),
 }

@@ -216,6 +216,25 @@ def _foreign_request(error: gateway.ForeignRequest, language: Language) -> Probl
     return Problem("not_permitted", reason, say("foreign_request.do", language), error.header, error.received)
 
 
+def _unidentified(error: gateway.Unidentified, language: Language) -> Problem:
+    reason = say(f"unidentified.{error.fault}", language)
+    return Problem("not_permitted", reason, say("unidentified.do", language), "Authorization")
+
+
+def _scope_missing(error: gateway.ScopeMissing, language: Language) -> Problem:
+    names = " ".join(error.names)
+    reason, suggestion = say("scope_missing", language, names=names), say("scope_missing.do", language, names=names)
+    return Problem("not_permitted", reason, suggestion, "Authorization")
+
+
+def _quota_reached(error: gateway.QuotaReached, language: Language) -> Problem:
+    problem = _retry("busy", error.retry_after_s, language)
+    reason = say(f"busy.{error.what}", language, limit=error.limit)
+    if error.what != "concurrent":
+        return replace(problem, reason=reason)
+    return replace(problem, reason=reason, suggestion=say("busy.concurrent.do", language, seconds=error.retry_after_s))
+
+
 def _store_down(error: gateway.StoreDown, language: Language) -> Problem:
     return _retry("source_unavailable", error.retry_after_s, language)
 
@@ -277,6 +296,9 @@ _ROWS: Mapping[type[Exception], Callable[[Any, Language], Problem]] = {
     gateway.NoSuchResult: _no_such_result,
     gateway.NothingPermitted: _nothing_permitted,
     gateway.ForeignRequest: _foreign_request,
+    gateway.Unidentified: _unidentified,
+    gateway.ScopeMissing: _scope_missing,
+    gateway.QuotaReached: _quota_reached,
     gateway.StoreDown: _store_down,
     StoreUnavailable: _store_unavailable,
 }

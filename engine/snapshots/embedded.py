@@ -31,7 +31,7 @@ CREATE INDEX IF NOT EXISTS by_age ON snapshots (taken_at, id, bytes);
 CREATE INDEX IF NOT EXISTS by_end ON snapshots (expires_at);
 """
 _SELECT = "SELECT id, facts, rows FROM snapshots"
-_DECODED_BYTES = 64 << 20  # recently used tables are kept decoded, since pages of one result come in quick succession
+_DECODED = 8  # recently used tables are kept decoded, since pages of one result come in quick succession: 1/8 of all
 
 
 class EmbeddedSnapshots:
@@ -40,7 +40,9 @@ class EmbeddedSnapshots:
     def __init__(self, url: str = "sqlite::memory:", *, max_bytes: int = 512 << 20) -> None:
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._decoded: LRUCache[str, Snapshot] = LRUCache(_DECODED_BYTES, getsizeof=lambda it: max(1, it.rows.nbytes))
+        self._decoded: LRUCache[str, Snapshot] = LRUCache(
+            max_bytes // _DECODED, getsizeof=lambda it: max(1, it.rows.nbytes)
+        )
         self._connection = sqlite3.connect(url.partition(":")[2], check_same_thread=False, isolation_level=None)
         self._connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
 
@@ -119,7 +121,7 @@ class EmbeddedSnapshots:
                 return
 
     def _remember(self, snapshot: Snapshot) -> None:
-        if snapshot.rows.nbytes < _DECODED_BYTES:
+        if snapshot.rows.nbytes < self._decoded.maxsize:
             self._decoded[snapshot.id] = snapshot
 
 

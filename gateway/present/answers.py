@@ -14,6 +14,7 @@ from engine.query import (
     MorePages,
     Note,
     Plan,
+    QuotaOver,
     ResultLimit,
     Since,
     Snapshot,
@@ -145,6 +146,8 @@ def _why(reason: Incompleteness, language: Language) -> str:
     match reason:
         case MorePages():
             return say("partial.morePages", language)
+        case QuotaOver(limit, _):
+            return say("partial.quota", language, limit=limit)
         case ResultLimit(what, limit):
             return say(f"partial.cap.{what}", language, limit=limit)
         case TimeOver(budget_ms, _):
@@ -168,6 +171,12 @@ def reason_of(reason: Incompleteness, language: Language) -> Wire:
                 "code": "MORE_PAGES_AVAILABLE",
                 "message": say("MORE_PAGES_AVAILABLE", language, remaining=remaining),
                 "continuation": {"kind": "nextPage", "cursor": cursor, "remaining": remaining},
+            }
+        case QuotaOver(limit, seconds):
+            return {
+                "code": "QUOTA_EXCEEDED",
+                "message": say("QUOTA_EXCEEDED", language, limit=limit, seconds=seconds),
+                "continuation": {"kind": "retryAfter", "seconds": seconds},
             }
         case ResultLimit(what, limit):
             return {

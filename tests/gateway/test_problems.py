@@ -40,6 +40,9 @@ EXAMPLES: list[Exception] = [
     gateway.NoSuchResult(("parquet", "csv")),
     gateway.NothingPermitted(("intern",)),
     gateway.ForeignRequest("Origin", "https://evil.example"),
+    *(gateway.Unidentified(fault) for fault in ("missing", "invalid", "expired")),
+    gateway.ScopeMissing(("data:read",)),
+    *(gateway.QuotaReached(what, 60, 7) for what in ("calls", "bytes", "concurrent")),
     gateway.StoreDown("sessions", 5),
     *(gateway.InvalidArguments("limit", 0, fault, ("1",)) for fault in ("missing", "unknown", "type", "tooSmall")),
 ]
