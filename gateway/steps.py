@@ -488,12 +488,12 @@ class Steps:
     def visible_scenes(self, caller: Caller) -> Mapping[str, Scene]:
         """By ref: what the caller may find today. Touches no store."""
         today = self._now(self._clock_facts(None), None).date()
-        return visible_scenes(self.catalog, caller.principal, today=today)
+        return visible_scenes(self.catalog, caller.principal, today=today, granting=self.engine.grant)
 
     def _scene(self, name: str, caller: Caller, pinned: Mapping[str, object]) -> Scene:
         """Raises UnknownScene."""
         today = self._now(pinned, None).date()
-        scene = pinned_scene(self.catalog, caller.principal, name, today=today)
+        scene = pinned_scene(self.catalog, caller.principal, name, today=today, granting=self.engine.grant)
         if scene is None:
             seen = self.visible_scenes(caller)
             raise UnknownScene(name, nearest(name, {it.scene_id: it.title.every() for it in seen.values()}))
