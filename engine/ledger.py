@@ -23,6 +23,7 @@ DIGEST = "row:digest"
 _DIGEST_BYTES = 8
 _WRITTEN_ONE_BY_ONE = (pa.types.is_floating, pa.types.is_nested, pa.types.is_null, pa.types.is_interval)
 _BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+_MOST_DIGITS = 40  # of an id; 1e999999999 is short to write and would take all memory to read
 _BETWEEN, _NULL = b"\x1f", b"\x00null"
 
 Id = str | int | float | bool | Mapping[str, object] | None
@@ -151,8 +152,8 @@ def _typed(value: object, kind: str) -> object:
         raise ValueError(f"no {kind}")
     if kind.startswith(("int", "uint")):
         number = Decimal(str(value))
-        if number != int(number):
-            raise ValueError("a fraction")
+        if number.adjusted() > _MOST_DIGITS or number != int(number):
+            raise ValueError("a fraction, or more digits than any column holds")
         return int(number)
     if kind.startswith("decimal"):
         return Decimal(str(value))

@@ -87,7 +87,22 @@ async def test_an_id_is_the_value_whatever_json_writes_it_as(app: App) -> None:
     assert await codes(app, token, int(NAMED), NAMED, {"order_id": NAMED}) == []
 
 
-@pytest.mark.parametrize("wrong", [float(NAMED), "abc", True, {"book": "书4"}, {}, {"order_id": [1]}, 1.5])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        float(NAMED),
+        "abc",
+        True,
+        {"book": "书4"},
+        {},
+        {"order_id": [1]},
+        1.5,
+        "1e999999999",
+        "NaN",
+        "Infinity",
+        {"order_id": {}},
+    ],
+)
 async def test_what_no_row_could_be_called_is_no_id(app: App, wrong: Any) -> None:
     """A double rounds such a number: as an absent row it would be verified, and there it is."""
     token = (await asked(app))["evidence"]
