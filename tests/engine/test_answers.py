@@ -1,7 +1,6 @@
 """Answers as a whole: pages, completeness, snapshots, repeats. Each says how much of the truth it is."""
 
 import json
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +11,7 @@ import anyio
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.dataset import Dataset
@@ -22,11 +21,10 @@ from engine.query import Answer, MorePages, PageBounds, ResultLimit
 from engine.snapshots.base import open_snapshots
 from tests.engine import queries, shop
 from tests.engine.house import House, open_house
+from tests.profile import EXAMPLES, GENERATED
 
 pytestmark = pytest.mark.anyio
 
-EXAMPLES = 2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "slow" else 200
-GENERATED = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 Run = Callable[[Awaitable[Any]], Any]
 

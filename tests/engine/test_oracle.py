@@ -1,6 +1,5 @@
 """Generated queries under generated row rules: the engine's rows are those of a naive evaluator, in the same order."""
 
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from engine.policy import Policies, Principal
@@ -16,8 +15,7 @@ from engine.query import Answer, Column
 from tests.engine import queries, shop
 from tests.engine.house import House, open_house
 from tests.engine.oracle import Oracle
-
-EXAMPLES = 2_000 if os.environ.get("HYPOTHESIS_PROFILE") == "slow" else 200
+from tests.profile import GENERATED
 
 
 def policies_of(rules: Sequence[Sequence[queries.Rule]]) -> tuple[Policies, Principal]:
@@ -57,7 +55,7 @@ def test_every_answer_is_that_of_a_naive_evaluator(
     house = open_house(shop.dataset(shop_file, time_column, **calendar))
     oracle = Oracle(shop.definition(time_column, **calendar), shop.ROWS)
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @GENERATED
     @given(st.data())
     def check(data: st.DataObject) -> None:
         rules = data.draw(queries.row_rules())
