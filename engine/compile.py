@@ -6,7 +6,7 @@ ratios, comparisons and shares, and the outermost SELECT filters groups, sorts a
 of every layer that touches the table, beneath all else.
 """
 
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 
 import sqlglot
@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine.dataset import ROW_COUNT, Dataset, Period
 from engine.measures import Measures, before, leaves
-from engine.query import AnyOf, Column, Condition, Grant, OrderKey, Resolved, Statement
+from engine.query import MASK_KEY, AnyOf, Column, Condition, Grant, OrderKey, Resolved, Scalar, Statement
 from engine.shape import Parameters, Shape, shape_of
 from engine.sqlconditions import clauses, holds, readable
 from engine.sqlparts import (
@@ -55,7 +55,7 @@ def compile_query(resolved: Resolved, grant: Grant, target: Target, *, row_cap: 
     text = texts.get(key)
     if text is None:
         texts[key] = text = _Writer(shape, resolved.dataset, target).query().sql(dialect=target.dialect)
-    return Statement(text, parameters)
+    return _statement(text, parameters, grant)
 
 
 def compile_unsorted(resolved: Resolved, grant: Grant, target: Target, *, texts: Texts) -> Statement:
@@ -69,7 +69,7 @@ def compile_unsorted(resolved: Resolved, grant: Grant, target: Target, *, texts:
     text = texts.get(key)
     if text is None:
         texts[key] = text = _Writer(shape, resolved.dataset, target).unsorted().sql(dialect=target.dialect)
-    return Statement(text, parameters)
+    return _statement(text, parameters, grant)
 
 
 def compile_count(resolved: Resolved, grant: Grant, target: Target) -> Statement:
@@ -80,18 +80,21 @@ def compile_count(resolved: Resolved, grant: Grant, target: Target) -> Statement
     inner.set("order", None)
     inner.set("limit", None)
     counted = exp.select(exp.alias_(exp.Count(this=exp.Star()), ROW_COUNT)).from_(inner.subquery("counted"))
-    return Statement(counted.sql(dialect=target.dialect), parameters)
+    return _statement(counted.sql(dialect=target.dialect), parameters, grant)
 
 
-def compile_latest(dataset: Dataset, target: Target) -> Statement:
-    """The statement that reads the latest value of the time column over all rows: the age of the data, whoever asks.
+def compile_latest(dataset: Dataset, grant: Grant, target: Target) -> Statement:
+    """The statement that reads the latest value of the time column over the readable rows: the age of what is told.
 
     Raises ValueError for a dataset without a time column.
     """
     if dataset.time_column is None:
         raise ValueError(f"{dataset.api_no} has no time column")
-    latest = exp.Max(this=column_ref(dataset.by_name[dataset.time_column]))
-    return Statement(exp.select(exp.alias_(latest, "latest")).from_(_table(target)).sql(dialect=target.dialect), {})
+    parameters = Parameters()
+    latest = exp.Max(this=column_ref(dataset.by_name[dataset.time_column], dataset))
+    tree = exp.select(exp.alias_(latest, "latest")).from_(_table(target))
+    tree = tree.where(*readable(parameters.row_rules(grant), dataset))
+    return _statement(tree.sql(dialect=target.dialect), parameters.values, grant)
 
 
 def compile_version(column: str, target: Target) -> Statement:
@@ -113,7 +116,7 @@ def compile_findings(
     # Aggregates even without a time column: one row must come back from a table that has none.
     edges: list[exp.Expr] = [exp.Min(this=exp.null()), exp.Max(this=exp.null())]
     if time is not None:
-        column = column_ref(dataset.by_name[time])
+        column = column_ref(dataset.by_name[time], dataset)
         edges = [exp.Min(this=column), exp.Max(this=column.copy())]
     counted = [
         exp.Sum(
@@ -126,12 +129,19 @@ def compile_findings(
     names = ["first", "last", *(f"without_{index}" for index in range(len(counted)))]
     tree = exp.select(*(exp.alias_(it, name, quoted=True) for it, name in zip([*edges, *counted], names, strict=True)))
     tree = tree.from_(_table(target)).where(*readable(parameters.row_rules(grant), dataset))
-    return Statement(tree.sql(dialect=target.dialect), parameters.values)
+    return _statement(tree.sql(dialect=target.dialect), parameters.values, grant)
 
 
 def _check(resolved: Resolved, grant: Grant) -> None:
     if grant.api_no != resolved.dataset.api_no:
         raise ValueError("the Grant is for another dataset")
+    if any(not resolved.dataset.by_name[name].masked for name in grant.masks):
+        raise ValueError("the query was resolved without the Grant's masks")
+
+
+def _statement(text: str, parameters: Mapping[str, Scalar], grant: Grant) -> Statement:
+    """With the secret of pseudonyms where the text needs it: a store refuses what it is given for nothing."""
+    return Statement(text, {**parameters, MASK_KEY: grant.mask_key} if f"${MASK_KEY}" in text else parameters)
 
 
 class _Writer:
@@ -189,7 +199,7 @@ class _Writer:
 
     def _by_group(self, keys: dict[str, exp.Expr], parts: Sequence[Column]) -> exp.Select:
         picked = [exp.alias_(key, label, quoted=True) for label, key in keys.items()]
-        picked += [exp.alias_(aggregate(part), part.label, quoted=True) for part in parts]
+        picked += [exp.alias_(aggregate(part, self.dataset), part.label, quoted=True) for part in parts]
         if not picked:
             picked = [exp.alias_(exp.Count(this=exp.Star()), ROW_COUNT, quoted=True)]
         select = exp.select(*picked).from_(_table(self.target))
@@ -242,7 +252,7 @@ class _Writer:
     def _value(self, column: Column, *, moved_by: Period | None = None) -> exp.Expr:
         """A column of the table, cut to its grain; the time column `moved_by` a period, where that is asked."""
         assert column.field is not None  # row_count makes a query grouped
-        value: exp.Expr = column_ref(column.field)
+        value: exp.Expr = column_ref(column.field, self.dataset)
         if moved_by is not None and column.field.name == self.dataset.time_column:
             value = moved(column.field, moved_by, self.dataset)
         return time_bucket(value, column, self.dataset)
@@ -268,7 +278,7 @@ class _Writer:
         assert self.dataset.time_column is not None  # a comparison needs one
         field = self.dataset.by_name[self.dataset.time_column]
         later = day_of_month(moved(field, period, self.dataset), field, self.dataset)
-        return exp.EQ(this=later, expression=day_of_month(column_ref(field), field, self.dataset))
+        return exp.EQ(this=later, expression=day_of_month(column_ref(field, self.dataset), field, self.dataset))
 
 
 def _table(target: Target) -> exp.Expr:

@@ -177,6 +177,11 @@ class Field(Definition):
         return self.expression is None and self.comparison is None and self.share is None
 
     @property
+    def masked(self) -> bool:
+        """Whether callers get something else than its values."""
+        return False
+
+    @property
     def source_column(self) -> str:
         return self.column or self.name
 
@@ -336,10 +341,14 @@ class Dataset(Definition):
     def by_name(self) -> Mapping[str, Field]:
         return {field.name: field for field in self.fields}
 
-    def flags_of(self, field: Field) -> tuple[Flag, ...]:
-        """The field's own and those of every field that it is computed from, each once: a ratio of estimates is one."""
+    def flags_of(self, field: Field) -> tuple[Flag | Literal["masked"], ...]:
+        """The field's own and those of every field that it is computed from, each once: a ratio of estimates is one.
+
+        Of a dataset that is seen through masks, `masked` is one of them.
+        """
+        own = (*field.flags, *(("masked",) if field.masked else ()))
         beneath = (self.flags_of(self.by_name[name]) for name in field.operand_names())
-        return tuple(dict.fromkeys((*field.flags, *(flag for flags in beneath for flag in flags))))
+        return tuple(dict.fromkeys((*own, *(flag for flags in beneath for flag in flags))))
 
     def months_late(self, grain: str) -> int:
         """How many months after the calendar's periods of that grain those of the fiscal year begin."""

@@ -67,6 +67,7 @@ Fault = Literal[
     "measureInOr",
     "openRange",
     "needsKey",
+    "masked",
 ]
 
 

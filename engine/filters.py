@@ -111,7 +111,7 @@ class FilterReader:
 
     def _plain_column(self, name: str) -> Column:
         field = self._names.field(name, "filters.or")
-        return Column(field.name, field)
+        return self._names.unmasked(Column(field.name, field), name, "filters.or")
 
     def _canonical(
         self, field: Field, operator: Operator, raw: object

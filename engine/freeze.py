@@ -1,7 +1,7 @@
 """Runs a plan and freezes what it yields, with what is told of it: its number, its age, what is there instead."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from math import ceil
@@ -29,19 +29,23 @@ _KNOWN_AGES = 1024
 
 
 class Ages:
-    """The latest value of a dataset's time column, read once for each version of its data: a scan that all share."""
+    """The latest readable value of a dataset's time column, read once for each version of the data.
+
+    All who may read the same rows share it. What a row rule hides is not told by its age either.
+    """
 
     def __init__(self) -> None:
-        self._known: LRUCache[tuple[str, str], date] = LRUCache(_KNOWN_AGES)
+        self._known: LRUCache[Hashable, date] = LRUCache(_KNOWN_AGES)
 
     async def latest(self, plan: Plan, backend: Backend, *, version: str, deadline: Deadline) -> date | None:
         """A date or date-time; None without a time column, and where the time left does not suffice."""
         dataset = plan.resolved.dataset
         if dataset.time_column is None:
             return None
-        key = (f"{dataset.api_no}:{plan.source.name}", version)
+        statement = compile_latest(dataset, plan.grant, _target(plan, backend))
+        key = (dataset.api_no, plan.source.name, version, statement.sql, tuple(statement.parameters.items()))
         if key not in self._known:
-            found = await _scalar_in_time(compile_latest(dataset, _target(plan, backend)), backend, deadline)
+            found = await _scalar_in_time(statement, backend, deadline)
             if not isinstance(found, date):
                 return None
             self._known[key] = found

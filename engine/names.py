@@ -1,6 +1,6 @@
 """Names in a query bound to visible fields. Hidden and absent are one error."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as default
 from typing import get_args
@@ -8,10 +8,13 @@ from typing import get_args
 from engine.dataset import ROW_COUNT, Aggregation, Dataset, Field, LegalValue
 from engine.errors import Fault, InvalidParameter, UnknownField
 from engine.folding import fold, nearest
+from engine.masks import Use
 from engine.query import Column, DataQuery, Grain, Grant, Note
 
 GRAINS: tuple[Grain, ...] = get_args(Grain)
 _AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
+_USES: Mapping[str, Use] = {"filters": "filters", "filters.or": "filters", "groupBy": "groupBy", "orderBy": "orderBy"}
+"""What an argument of a query does with the fields that it names; the others only show them."""
 
 
 def visible_fields(query: DataQuery, dataset: Dataset, grant: Grant) -> tuple[str, ...]:
@@ -24,7 +27,9 @@ def visible_fields(query: DataQuery, dataset: Dataset, grant: Grant) -> tuple[st
 
 
 def legal_values(field: Field, grant: Grant) -> tuple[LegalValue, ...]:
-    """The field's declared values that the Grant's row rules leave readable."""
+    """The field's declared values that the Grant's row rules leave readable; none of a field that it masks."""
+    if field.name in grant.masks:
+        return ()
     if not grant.rows:
         return field.values
     per_role = [[set(map(str, scope.values)) for scope in scopes if scope.field == field.name] for scopes in grant.rows]
@@ -64,12 +69,25 @@ class Names:
 
     def _usable(self, argument: str) -> tuple[str, ...]:
         """The visible fields that the argument could name."""
+        use = _USES.get(argument)
+        masked = self.grant.unusable[use] if use else frozenset()
+        usable = tuple(name for name in self.visible if name not in masked)
         if argument != "groupBy":
-            return self.visible
-        return tuple(name for name in self.visible if self.dataset.by_name[name].role == "dimension")
+            return usable
+        return tuple(name for name in usable if self.dataset.by_name[name].role == "dimension")
 
     def column(self, text: str, argument: str) -> Column:
         """`cost`, `cost:avg`, `date:week` or `row_count`. Raises UnknownField or InvalidParameter."""
+        return self.unmasked(self._named(text, argument), text, argument)
+
+    def unmasked(self, column: Column, text: str, argument: str) -> Column:
+        """The column. Raises InvalidParameter where a mask keeps it from what the argument does with it."""
+        use = _USES.get(argument)
+        if use is not None and self.grant.masks_apart(column, use):
+            raise InvalidParameter(argument, text, "masked", nearest(text, {it: () for it in self._usable(argument)}))
+        return column
+
+    def _named(self, text: str, argument: str) -> Column:
         if text == ROW_COUNT:
             return Column(ROW_COUNT, None)
         if text in self.visible or ":" not in text:

@@ -4,13 +4,18 @@ Holds rules, decides nothing: `permissions.authorize` turns them into a Grant.
 """
 
 from collections.abc import Iterator, Mapping
+from secrets import token_hex
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 from pydantic import Field as Setting
 
 from engine.dataset import Definition, Misfit, refuse
+from engine.folding import nearest
+from engine.masks import Mask
 from engine.rowrules import RowRule, parse_rule
+
+_MASK_KEY_OF_THIS_PROCESS = token_hex(16)
 
 
 class Principal(BaseModel):
@@ -24,9 +29,10 @@ class Principal(BaseModel):
 
 
 class FieldRule(Definition):
-    """Shell patterns over field names."""
+    """Shell patterns over field names. Deny beats mask beats allow."""
 
     allow: tuple[str, ...] = ()
+    mask: Mapping[str, Mask] = Setting({}, description="by pattern, how a field is shown instead of as it is")
     deny: tuple[str, ...] = ()
 
 
@@ -71,6 +77,7 @@ class Caps(Definition):
     bytes: int = Setting(16 << 20, ge=1024, description="bytes of one snapshot")
     time_ms: int = Setting(10_000, ge=50, description="milliseconds that one query may take")
     page_rows: int = Setting(500, ge=1, description="rows of one page at most")
+    days: int | None = Setting(None, ge=1, description="days that one query's range of dates may have; null: any")
     page_tokens: int = Setting(20_000, ge=200, description="tokens of one page at most")
     calls_per_minute: int | None = Setting(None, ge=1, description="calls of one principal in a minute; null: any")
     bytes_per_minute: int | None = Setting(
@@ -96,7 +103,22 @@ class RolePolicy(Definition):
 
 class Policies(Definition):
     roles: Mapping[str, RolePolicy] = {}
+    attributes: tuple[str, ...] | None = Setting(
+        None, description="what principals can have; where it is given, row rules may name nothing else"
+    )
     local_roles: tuple[str, ...] = Setting((), description="the roles of whoever runs the gateway on this machine")
+    _mask_key: str = PrivateAttr(_MASK_KEY_OF_THIS_PROCESS)
+
+    @property
+    def mask_key(self) -> str:
+        """The secret of pseudonyms; unless one was given, they last as long as this process."""
+        return self._mask_key
+
+    def keyed(self, mask_key: str) -> "Policies":
+        """The same policies with a secret for pseudonyms, which no file of a catalog holds."""
+        keyed = self.model_copy()
+        keyed._mask_key = mask_key
+        return keyed
 
     @model_validator(mode="after")
     def _roles_exist(self) -> Self:
@@ -115,6 +137,20 @@ class Policies(Definition):
         for at, name in enumerate(self.local_roles):
             if name not in self.roles:
                 yield ("localRoles", at), f"localRoles names '{name}', which is no role; {known}"
+        yield from self._unknown_attributes()
+
+    def _unknown_attributes(self) -> Iterator[Misfit]:
+        if self.attributes is None:
+            return
+        for name, role in self.roles.items():
+            for api_no, rule in role.datasets.items():
+                for at, written in enumerate(rule.rows):
+                    attribute = written.parsed().attribute
+                    if attribute is not None and attribute not in self.attributes:
+                        best = nearest(attribute, {known: () for known in self.attributes})
+                        fix = f"did you mean '{best[0]}'?" if best else "declare it there"
+                        place = ("roles", name, "datasets", api_no, "rows", at)
+                        yield place, f"the row rule looks at '{attribute}', which is none of the attributes; {fix}"
 
     def lineage(self, role: str) -> tuple[str, ...]:
         """The role and all that it inherits, directly or not, each once. Nothing for a name that is no role."""

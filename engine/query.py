@@ -15,10 +15,14 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from engine.dataset import Aggregation, Dataset, Field, FiscalYear, Source, WeekStart
+from engine.masks import Mask, Use
 from engine.policy import Caps, RowRuleText
 
 Operator = Literal["eq", "ne", "in", "notIn", "gt", "gte", "lt", "lte", "between", "contains", "startsWith", "isNull"]
 Grain = Literal["hour", "day", "week", "month", "quarter", "year"]
+MASK_KEY = "mask_key"
+"""The parameter that holds the secret of pseudonyms."""
+
 Scalar = str | int | float | bool | Decimal | date | datetime | None
 
 
@@ -49,7 +53,7 @@ class RowScope:
     """A row rule with the principal's own values in it: a row is readable where `field` is one of `values`."""
 
     field: str
-    values: tuple[str | int | bool, ...]
+    values: tuple[str | int | bool | date, ...]
     kind: Literal["boundary", "restriction"]
     written: RowRuleText
 
@@ -62,11 +66,21 @@ class Grant:
     roles: tuple[str, ...]
     api_no: str
     fields: frozenset[str]
+    masks: Mapping[str, Mask]
+    """Of stored fields among `fields`."""
+    unusable: Mapping[Use, frozenset[str]]
+    """Of `fields`, those whose masked values a query may show and aggregate, but not use there."""
     rows: tuple[tuple[RowScope, ...], ...]
     """Alternatives, one per role: a row is readable where all scopes of one alternative hold. Empty: every row."""
     caps: Caps
     fingerprint: str
     """Hex digest of all above but who asks, id and roles: equal for callers who see the same."""
+    mask_key: str = setting(repr=False)
+    """The secret of pseudonyms."""
+
+    def masks_apart(self, column: "Column", use: Use) -> bool:
+        """Whether a mask keeps the column from that use. What is counted or aggregated by name is no longer it."""
+        return column.field is not None and column.aggregation is None and column.field.name in self.unusable[use]
 
 
 @dataclass(frozen=True)
@@ -214,6 +228,11 @@ class Statement:
 
     sql: str
     parameters: Mapping[str, Scalar]
+
+    @property
+    def told(self) -> Mapping[str, Scalar]:
+        """The parameters that traces and people may see: all but the secret of pseudonyms."""
+        return {name: value for name, value in self.parameters.items() if name != MASK_KEY}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from engine.dataset import Dataset
 from engine.errors import InvalidParameter, LimitExceeded, MissingParameter
 from engine.filters import FilterReader
 from engine.folding import nearest
+from engine.masks import seen_through
 from engine.names import Names, in_groups, visible_fields
 from engine.query import Clock, Column, DataQuery, Grant, Note, OrderKey, Resolved, TimeSpan
 
@@ -17,16 +18,18 @@ def resolve(query: DataQuery, dataset: Dataset, grant: Grant, *, clock: Clock) -
 
     Raises UnknownField, UnknownValue, InvalidParameter, MissingParameter or LimitExceeded.
     """
+    dataset = seen_through(dataset, grant.masks)
     names = Names(dataset, visible_fields(query, dataset, grant), grant)
     grouped, columns = _columns(query, names)
     filters = FilterReader(names, clock, grouped).read(query.filters)
     if grouped:
-        _check_grouped(columns)
+        _check_grouped(columns, grant)
     order = _order(query, names, columns, grouped)
     _check_limits(query, grouped, columns)
     _check_comparable([*columns, *(key.column for key in order), *(column for column, _ in filters.having)], filters)
     if query.max_days is not None:
         _check_days(filters.span, query.max_days, dataset)
+    _check_cap_on_days(filters.span, dataset, grant)
     return Resolved(
         dataset=dataset,
         columns=columns,
@@ -82,8 +85,10 @@ def _refuse_ungrouped(asked: Iterable[Column], groups: Iterable[Column]) -> None
             raise InvalidParameter("fields", column.label, "notGrouped", tuple(sorted(grouped)))
 
 
-def _check_grouped(columns: Iterable[Column]) -> None:
+def _check_grouped(columns: Iterable[Column], grant: Grant) -> None:
     for column in columns:
+        if column.groups and grant.masks_apart(column, "groupBy"):
+            raise InvalidParameter("groupBy", column.label, "masked")
         if column.field is not None and column.field.type == "json":
             raise InvalidParameter("groupBy", column.label, "notADimension")
 
@@ -128,6 +133,15 @@ def _check_comparable(columns: Iterable[Column], filters: FilterReader) -> None:
         raise MissingParameter((time,))
     if filters.span.start is None or filters.span.end is None:
         raise InvalidParameter(f"filters.{time}", filters.spoken.get(time), "openRange")
+
+
+def _check_cap_on_days(span: TimeSpan | None, dataset: Dataset, grant: Grant) -> None:
+    """A role's cap holds for every query, also for one that names no date: that is the longest range of all."""
+    if grant.caps.days is None or dataset.time_column not in grant.fields:
+        return
+    if span is None:
+        raise MissingParameter((dataset.time_column,))
+    _check_days(span, grant.caps.days, dataset)
 
 
 def _check_days(span: TimeSpan | None, max_days: int, dataset: Dataset) -> None:

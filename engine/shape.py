@@ -6,8 +6,10 @@ Two queries of one shape are one text with other parameters, so that the text is
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from operator import itemgetter
 
 from engine.dataset import Period
+from engine.masks import Mask
 from engine.query import AnyOf, Column, Condition, Grant, OrderKey, Resolved, Scalar
 from engine.sqlparts import shifted_back
 
@@ -25,6 +27,8 @@ class Shape:
     """Whether every bound on the time column is the first moment of a month."""
     rows: tuple[tuple[Condition, ...], ...]
     """The Grant's row rules."""
+    masks: tuple[tuple[str, Mask], ...]
+    """The Grant's masks, by name."""
     having: tuple[tuple[Column, Condition], ...]
     order: tuple[OrderKey, ...]
     limit: int
@@ -83,6 +87,7 @@ def shape_of(resolved: Resolved, grant: Grant, *, limit: int) -> tuple[Shape, Ma
         earlier=(),
         whole_months=all(map(_begins_month, _values_on(time_column, resolved.where))),
         rows=parameters.row_rules(grant),
+        masks=tuple(sorted(grant.masks.items(), key=itemgetter(0))),
         having=tuple((column, parameters.condition(condition)) for column, condition in resolved.having),
         order=resolved.order,
         limit=limit,

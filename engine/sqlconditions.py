@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from engine.dataset import Dataset
+from engine.masks import MaskedField
 from engine.query import AnyOf, Condition
-from engine.sqlparts import column_ref, conjunction, not_a_number
+from engine.sqlparts import column_ref, conjunction, not_a_number, stored_ref
 
 
 def clauses(conditions: Iterable[Condition | AnyOf], dataset: Dataset) -> list[exp.Expr]:
@@ -15,8 +16,17 @@ def clauses(conditions: Iterable[Condition | AnyOf], dataset: Dataset) -> list[e
 
 
 def readable(rules: Sequence[Sequence[Condition]], dataset: Dataset) -> list[exp.Expr]:
-    """The clause by which the row rules of at least one role let a row be read; none where every row may be read."""
-    return [exp.or_(*(conjunction(clauses(scopes, dataset)) for scopes in rules))] if rules else []
+    """The clause by which the row rules of at least one role let a row be read; none where every row may be read.
+
+    Rules look at what is stored, whatever the caller may know of it.
+    """
+
+    def lets(rule: Condition) -> exp.Expr:
+        field = dataset.by_name[rule.field]
+        stored = field.beneath if isinstance(field, MaskedField) else field
+        return holds(stored_ref(stored), stored.type, rule)
+
+    return [exp.or_(*(conjunction([lets(rule) for rule in scopes]) for scopes in rules))] if rules else []
 
 
 def holds(column: exp.Expr, column_type: str, condition: Condition) -> exp.Expr:
@@ -54,7 +64,7 @@ def _clause(condition: Condition | AnyOf, dataset: Dataset) -> exp.Expr:
     if isinstance(condition, AnyOf):
         return exp.paren(exp.or_(*(conjunction(clauses(branch, dataset)) for branch in condition.branches)))
     field = dataset.by_name[condition.field]
-    return holds(column_ref(field), field.type, condition)
+    return holds(column_ref(field, dataset), field.type, condition)
 
 
 def _a_number(column: exp.Expr, column_type: str, above: exp.Expr) -> exp.Expr:

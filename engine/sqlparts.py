@@ -7,7 +7,9 @@ from dateutil.relativedelta import relativedelta
 from sqlglot import exp
 
 from engine.dataset import Dataset, Field, Period
+from engine.masks import MaskedField
 from engine.query import Column, Scalar
+from engine.sqlmasks import masked_value
 
 TABLE = "stored"
 """The alias of the dataset's table, by which its columns are told from labels of the same name."""
@@ -36,7 +38,17 @@ def shifted_back(value: Scalar, period: Period) -> Scalar:
     return datetime.combine(first, time(), first.tzinfo) if isinstance(first, datetime) else first
 
 
-def column_ref(field: Field) -> exp.Expr:
+def column_ref(field: Field, dataset: Dataset) -> exp.Expr:
+    """What the caller may know of the field's stored column: itself, or what its mask leaves of it."""
+    if not isinstance(field, MaskedField):
+        return stored_ref(field)
+    stored = stored_ref(field.beneath)
+    if field.mask.grain is not None:
+        return exp.paren(time_bucket(stored, Column(field.name, field.beneath, grain=field.mask.grain), dataset))
+    return masked_value(stored, field)
+
+
+def stored_ref(field: Field) -> exp.Expr:
     """The field's stored column. A naive time that is declared as a moment is a moment of UTC, the session's zone."""
     column = exp.column(field.source_column, table=TABLE, quoted=True)
     return exp.cast(column, exp.DataType.Type.TIMESTAMPTZ) if field.type == "timestamptz" else column
@@ -57,11 +69,11 @@ def ordered(value: exp.Expr, descending: bool, *, finite: bool) -> exp.Ordered:
     return exp.Ordered(this=known, desc=descending, nulls_first=False)
 
 
-def aggregate(column: Column) -> exp.Expr:
+def aggregate(column: Column, dataset: Dataset) -> exp.Expr:
     """The aggregation of a stored column, exact: sums of integers and decimals cannot overflow or round."""
     if column.field is None:
         return exp.Count(this=exp.Star())
-    value = column_ref(column.field)
+    value = column_ref(column.field, dataset)
     match column.aggregation:
         case "sum":
             return exp.Sum(this=value)
@@ -107,7 +119,7 @@ def wall_time(value: exp.Expr, field: Field, dataset: Dataset) -> exp.Expr:
 
 def moved(field: Field, period: Period, dataset: Dataset) -> exp.Expr:
     """The field one period later by the local calendar, in its own type; the 31st becomes a short month's last day."""
-    wall = wall_time(column_ref(field), field, dataset)
+    wall = wall_time(column_ref(field, dataset), field, dataset)
     later = exp.Add(this=wall, expression=exp.Interval(this=exp.Literal.string("1"), unit=exp.var(period.upper())))
     if field.type == "date":
         return exp.cast(later, exp.DataType.Type.DATE)

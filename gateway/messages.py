@@ -275,6 +275,14 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "在 fields 里加上 {expected} 重新查询，再用新答案的 evidence",
         "Ask again with {expected} among fields, and go on with that answer's evidence",
     ),
+    "invalid.masked": (
+        "这个字段打了掩码，只能展示，不能这样用",
+        "the field is masked: it can be shown, but not used like this",
+    ),
+    "invalid.masked.do": (
+        "把它留在 fields 里，用别的字段来筛选、分组或排序",
+        "Keep it among fields, and filter, group or sort by another",
+    ),
     "argument.missing": ("缺少参数", "the argument is missing"),
     "argument.missing.do": ("补上 {field} 再调用", "Call again with {field}"),
     "argument.unknown": ("没有这个参数", "there is no such argument"),

@@ -46,7 +46,7 @@ def _explained(app: App, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         "source": plan.source.name,
         "route": plan.route_reason,
         "sql": plan.statement.sql,
-        "parameters": {name: str(value) for name, value in plan.statement.parameters.items()},
+        "parameters": {name: str(value) for name, value in plan.statement.told.items()},
         "filters": {name: echoed(value, zone) for name, value in plan.resolved.spoken_filters.items()},
         "columns": [{"name": column.label, "type": column.type} for column in plan.resolved.columns],
         "grant": plan.grant.fingerprint,
