@@ -148,8 +148,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "{field}: {received} is ambiguous and was read as {used}; write the full date if that is wrong.",
     ),
     "DEFAULT_SCOPE_APPLIED": (
-        "未指定 {field}，按默认值 {used} 处理。",
-        "{field} was not given; its default {used} applies.",
+        "未指定 {field}，按默认值处理：{used}。",
+        "{field} was not given; its default applies: {used}.",
     ),
     "SORT_DEFAULTED": (
         "有 limit 但没有 orderBy：按主键顺序取行，不是“最大”的几行。",

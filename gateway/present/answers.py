@@ -43,6 +43,7 @@ def called(
     resolved, snapshot, page = answer.plan.resolved, answer.snapshot, answer.page
     zone = resolved.dataset.zone
     noted = (_warning(note, zone, language) for note in answer.notes)
+    applied = {name: resolved.spoken_filters.get(name, value) for name, value in (defaulted or {}).items()}
     wire: Wire = {
         "status": "complete" if answer.completeness.complete else "partial",
         "completeness": {
@@ -66,7 +67,7 @@ def called(
         "rows": [list(row) for row in page.rows],
         "returned": len(page.rows),
         **({"totalRows": snapshot.total_rows} if snapshot.total_rows is not None else {}),
-        "warnings": [*_defaulted(defaulted or {}, language), *noted],
+        "warnings": [*_defaulted(applied, zone, language), *noted],
     }
     if scene is not None:
         wire["warnings"] = [*deprecation(scene, language), *_withheld(withheld, language), *wire["warnings"]]
@@ -245,15 +246,16 @@ def _withheld(names: Sequence[str], language: Language) -> list[Wire]:
     return [{"code": "PARTIAL_FIELD_SET", "message": message, "fields": dict.fromkeys(names, "notPermitted")}]
 
 
-def _defaulted(defaulted: Mapping[str, object], language: Language) -> list[Wire]:
+def _defaulted(applied: Mapping[str, object], zone: ZoneInfo, language: Language) -> list[Wire]:
+    """`applied`: the filters that nobody asked for, in canonical form."""
     return [
         {
             "code": "DEFAULT_SCOPE_APPLIED",
-            "message": say("DEFAULT_SCOPE_APPLIED", language, field=name, used=value),
+            "message": say("DEFAULT_SCOPE_APPLIED", language, field=name, used=spoken(echoed(value, zone))),
             "field": name,
-            "to": value,
+            "to": echoed(value, zone),
         }
-        for name, value in defaulted.items()
+        for name, value in applied.items()
     ]
 
 

@@ -18,7 +18,7 @@ from scene_kb.nearest import chunk_scores
 from scene_kb.resolver import HybridResolver
 from scene_kb.terms import Terms, terms_of
 from scene_kb.view import Floats, View
-from scripts.bench_scale import questions, scenes
+from scripts.bench_scale import questions, scenes, share_found
 
 SCENES = 150
 CARDS = tuple(scenes(SCENES, fields=12, seed=3))
@@ -71,11 +71,11 @@ def test_a_chunk_found_by_the_vector_index_has_its_exact_cosine(
 
 
 def test_full_text_search_finds_the_scenes_that_bm25_puts_first(view: View) -> None:
-    assert _share_found([_both_keyword(view, query) for query in ASKED]) >= 0.97
+    assert share_found([_both_keyword(view, query) for query in ASKED]) >= 0.97
 
 
 def test_the_vector_index_finds_the_scenes_that_are_nearest(view: View, resolver: HybridResolver) -> None:
-    assert _share_found([_both_dense(view, resolver, query) for query in ASKED]) >= 0.95
+    assert share_found([_both_dense(view, resolver, query) for query in ASKED]) >= 0.95
 
 
 def test_two_builds_rank_alike_byte_for_byte(index: Index, embedder: Embedder, tmp_path: Path) -> None:
@@ -108,12 +108,3 @@ def _both_dense(view: View, resolver: HybridResolver, query: str) -> tuple[Float
     vector = resolver.vector(view, read(query))
     found, every = chunk_scores(view, vector, in_memory=0), chunk_scores(view, vector)
     return np.asarray(found.max(axis=0)), np.asarray(every.max(axis=0))
-
-
-def _share_found(both: Sequence[tuple[Floats, Floats]]) -> float:
-    """Of the ten best scenes by brute force, the share that the index found."""
-    shares = []
-    for found, every in both:
-        best = np.argsort(-every, kind="stable")[:10]
-        shares.append(np.mean(found[best] == every[best]))
-    return float(np.mean(shares))

@@ -1,0 +1,1 @@
+"""The catalog, the data and the triggers behind scripts/check-contracts."""
