@@ -4,17 +4,22 @@ Says nothing about parts that were already found faulty by themselves.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 
 from engine.dataset import Dataset, Field, Place
 from engine.folding import fold
-from engine.patterns import idle
+from engine.masks import unworkable
+from engine.patterns import idle, matches
 from engine.policy import DatasetRule, Policies, SceneRule
 from scene_kb.definitions import Defined
 from scene_kb.diagnostics import Diagnostic, instead_of
 from scene_kb.models import Parameter, Scene, Synonyms
 
 _SUMMED = ("sum", "avg", "median")
+_RULED = ("string", "int", "uint", "boolean", "date")
+"""What a row rule compares exactly, on every store."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,8 @@ def _policy_misfits(policies: Defined[Policies], datasets: Mapping[str, Dataset]
                 yield from _field_rule_misfits(policies, place, rule, ruled)
             for dataset in ruled:
                 yield from _row_rule_misfits(policies, place, rule, dataset)
+                yield from _mask_misfits(policies, place, rule, dataset)
+                yield from _day_cap_misfits(policies, name, rule, dataset)
         if parts.whole:
             yield from _scene_rule_misfits(policies, ("roles", name, "scenes"), role.scenes, parts.scenes)
 
@@ -169,6 +176,42 @@ def _field_rule_misfits(
     names = list(dict.fromkeys(name for dataset in ruled for name in dataset.by_name))
     for key, patterns in (("allow", rule.fields.allow), ("deny", rule.fields.deny)):
         yield from _idle_patterns(policies, (*place, "fields", key), patterns, names, "field")
+    masked = tuple(rule.fields.mask)
+    for at in idle(masked, tuple(names)):
+        message = f"the pattern '{masked[at]}' matches no field"
+        yield policies.fault((*place, "fields", "mask", masked[at]), message, instead_of(masked[at], names))
+
+
+def _mask_misfits(
+    policies: Defined[Policies], place: Place, rule: DatasetRule, dataset: Dataset
+) -> Iterator[Diagnostic]:
+    """Masks that cannot work on a field, and those that another field of the same stored column undoes."""
+    denied = {name for name in dataset.by_name if matches(name, rule.fields.deny)}
+    masked = {name for name in dataset.by_name if matches(name, tuple(rule.fields.mask))}
+    clear = {
+        field.source_column: field.name
+        for field in dataset.fields
+        if field.stored and field.name not in masked | denied and matches(field.name, rule.fields.allow)
+    }
+    for pattern, mask in rule.fields.mask.items():
+        here = (*place, "fields", "mask", pattern)
+        for field in dataset.fields:
+            if field.name in denied or not matches(field.name, (pattern,)):
+                continue
+            if wrong := unworkable(mask, field, dataset):
+                yield policies.fault(here, f"the mask cannot work: {wrong[0]}", wrong[1])
+            elif other := clear.get(field.source_column):
+                message = f"the mask hides nothing: '{other}' shows the column of '{field.name}' as it is"
+                yield policies.fault(here, message, f"mask or deny '{other}' too")
+
+
+def _day_cap_misfits(
+    policies: Defined[Policies], role: str, rule: DatasetRule, dataset: Dataset
+) -> Iterator[Diagnostic]:
+    caps, time = policies.it.roles[role].caps, dataset.time_column
+    if caps is not None and caps.days is not None and time is not None and matches(time, rule.fields.deny):
+        message = f"the cap counts days by '{time}', which this role is denied"
+        yield policies.fault(("roles", role, "caps", "days"), message, f"let the role see '{time}', or delete the cap")
 
 
 def _scene_rule_misfits(
@@ -199,6 +242,10 @@ def _row_rule_misfits(
             message = f"the row rule looks at '{parsed.field}', which is no dimension of api '{dataset.api_no}'"
             yield policies.fault(here, message, instead_of(parsed.field, dimensions))
             continue
+        if not dataset.by_name[parsed.field].type.startswith(_RULED):
+            message = f"the row rule looks at '{parsed.field}', which is {dataset.by_name[parsed.field].type}"
+            yield policies.fault(here, message, "rules are over texts, whole numbers, booleans and dates; name another")
+            continue
         for value in parsed.values:
             if fix := _never_matches(value, dataset.by_name[parsed.field]):
                 yield policies.fault(here, f"the row rule can never match: '{parsed.field}' is never '{value}'", fix)
@@ -210,6 +257,11 @@ def _never_matches(value: str | int | bool, field: Field) -> str | None:
     if stored and value not in stored:
         called = [legal.value for legal in field.values if fold(str(value)) in map(fold, legal.names())]
         return f"write the stored value '{called[0]}'" if called else instead_of(str(value), map(str, stored))
+    if field.type == "date":
+        with suppress(ValueError):
+            date.fromisoformat(str(value))
+            return None
+        return "write a day such as '2026-11-30'"
     kind = bool if field.type == "boolean" else int if field.type.startswith(("int", "uint")) else None
     if kind is not None and type(value) is not kind:
         return f"write a value of type {field.type}, without quotes"

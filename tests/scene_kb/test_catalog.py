@@ -228,6 +228,21 @@ def test_a_rule_by_attribute_of_the_caller_is_not_checked_for_values(tmp_path: P
     assert load_catalog(written(tmp_path, {**SOUND, "policies.yaml": by_caller})).policies.roles["east"].datasets
 
 
+def test_a_mask_that_another_field_of_the_same_column_undoes_is_a_fault(tmp_path: Path) -> None:
+    api = API + '  - {name: spent, column: cost, role: metric, type: "decimal(18,2)", aggregation: max}\n'
+    masking = POLICIES.replace("deny: [cost]", 'mask: {cost: "null"}')
+    (fault,) = faults(tmp_path, {"apis/sales.yaml": api, "policies.yaml": masking})
+    assert str(fault) == (
+        "policies.yaml:9: the mask hides nothing: 'spent' shows the column of 'cost' as it is; mask or deny 'spent' too"
+    )
+
+
+def test_a_row_rule_over_a_type_that_no_store_compares_exactly_is_a_fault(tmp_path: Path) -> None:
+    api = API.replace("{name: open, role: dimension, type: boolean}", "{name: open, role: dimension, type: float64}")
+    (fault,) = faults(tmp_path, {"apis/sales.yaml": api, "policies.yaml": POLICIES.replace("shop = 'A'", "open = 1")})
+    assert (fault.line, fault.message) == (10, "the row rule looks at 'open', which is float64")
+
+
 def test_what_is_defined_twice_names_the_first_place(tmp_path: Path) -> None:
     found = faults(tmp_path, {"apis/z.yaml": API, "scenes/z.yaml": SCENE})
     assert [str(fault) for fault in found] == [
