@@ -13,7 +13,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 import anyio
 import anyio.to_thread
@@ -89,6 +90,7 @@ class DuckDB:
         self._opened_as: str | None = None
         self._opening = threading.Lock()
         self._slots = anyio.Semaphore(_CONCURRENT_STATEMENTS)
+        self._statements: WeakSet[_Statement[Any]] = WeakSet()
 
     async def fetch(self, sql: str, parameters: Mapping[str, Scalar], *, timeout_s: float) -> pa.Table:
         return await self._run(lambda cursor: _rows(cursor, sql, parameters), timeout_s=timeout_s)
@@ -134,6 +136,11 @@ class DuckDB:
         return await self._run(lambda cursor: _count(cursor, sql))
 
     async def close(self) -> None:
+        """Stops what still runs: DuckDB refuses to close a connection while a cursor of it is busy."""
+        for statement in tuple(self._statements):
+            statement.stop()
+            while statement.is_running():
+                await anyio.sleep(_INTERRUPT_AGAIN_S)
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -148,7 +155,9 @@ class DuckDB:
         try:
             with self._faults():
                 cursor = (await anyio.to_thread.run_sync(self._connected)).cursor()
-                return await _stoppable(cursor, work, timeout_s=deadline - monotonic())
+                statement = _Statement(cursor, work)
+                self._statements.add(statement)
+                return await _stoppable(statement, timeout_s=deadline - monotonic())
         except duckdb.InterruptException as interrupted:
             budget_ms = round(timeout_s * 1000)
             raise TimeBudgetExceeded(budget_ms, suggested_ms=budget_ms * 4) from interrupted
@@ -239,11 +248,8 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-async def _stoppable(
-    cursor: duckdb.DuckDBPyConnection, work: Callable[[duckdb.DuckDBPyConnection], T], *, timeout_s: float
-) -> T:
+async def _stoppable(statement: "_Statement[T]", *, timeout_s: float) -> T:
     """Raises duckdb.InterruptException when the time is up."""
-    statement = _Statement(cursor, work)
     timer = threading.Timer(max(0.0, timeout_s) * _INTERRUPT_SHARE, statement.stop)
     timer.start()
     try:
@@ -275,6 +281,10 @@ class _Statement(Generic[T]):
             with self._changing:
                 self._running = False
                 self._cursor.close()
+
+    def is_running(self) -> bool:
+        with self._changing:
+            return self._running
 
     def stop(self) -> None:
         """Returns at once."""

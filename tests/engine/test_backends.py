@@ -270,7 +270,7 @@ async def test_no_statement_runs_on_that_was_cancelled_while_it_began(backend: B
 
 
 async def test_waiting_for_a_place_and_being_slow_are_different_errors(backend: Backend, ask: Ask) -> None:
-    """Both end within the caller's budget."""
+    """Case 26. Both end within the caller's budget."""
     await ask("SELECT 1")
     async with anyio.create_task_group() as group:
         for _ in range(100):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from gateway.app import open_app
 from gateway.cli.configured import settings_from
 from gateway.cli.faults import Failure
 from gateway.settings import Settings
@@ -23,6 +24,26 @@ def test_the_environment_sets_a_knob(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SANBU_PAGE_ROWS", "7")
     assert Settings().page_rows == 7
     assert Settings(page_rows=9).page_rows == 9
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("place", ["environment", "file", "flag"])
+async def test_a_limit_is_obeyed_from_wherever_it_is_set(
+    settings: Settings, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FIELD_CASES 11. What the argument asks holds within it; what stands beyond is said."""
+    monkeypatch.chdir(tmp_path)
+    if place == "environment":
+        monkeypatch.setenv("SANBU_PAGE_ROWS", "2")
+    if place == "file":
+        (tmp_path / ".env").write_text("SANBU_PAGE_ROWS=2\n")
+    known = {name: getattr(settings, name) for name in ("catalog", "cache_dir", "state_dir", "now")}
+    configured = Settings(**known, **({"page_rows": 2} if place == "flag" else {}))
+    async with open_app(configured) as app:
+        query = {"apiNo": "orders", "fields": ["order_id"], "filters": {"day": "昨天"}}
+        default = (await app.gateway.answer("query", query, app.local)).said
+        asked = (await app.gateway.answer("query", {**query, "pageSize": 5}, app.local)).said
+    assert (default["returned"], asked["returned"]) == (2, 5)
 
 
 @pytest.mark.parametrize("text", ["channel, book", '["channel", "book"]'])
