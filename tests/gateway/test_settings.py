@@ -1,6 +1,7 @@
 """Every knob is documented, and the environment, the .env file and the command line say what it is."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -37,8 +38,10 @@ async def test_a_limit_is_obeyed_from_wherever_it_is_set(
         monkeypatch.setenv("SANBU_PAGE_ROWS", "2")
     if place == "file":
         (tmp_path / ".env").write_text("SANBU_PAGE_ROWS=2\n")
-    known = {name: getattr(settings, name) for name in ("catalog", "cache_dir", "state_dir", "now")}
-    configured = Settings(**known, **({"page_rows": 2} if place == "flag" else {}))
+    known: dict[str, Any] = {name: getattr(settings, name) for name in ("catalog", "cache_dir", "state_dir", "now")}
+    if place == "flag":
+        known["page_rows"] = 2
+    configured = Settings(**known)
     async with open_app(configured) as app:
         query = {"apiNo": "orders", "fields": ["order_id"], "filters": {"day": "昨天"}}
         default = (await app.gateway.answer("query", query, app.local)).said
