@@ -78,6 +78,10 @@ class Grant:
     mask_key: str = setting(repr=False)
     """The secret of pseudonyms."""
 
+    def allows(self, name: str, use: Use) -> bool:
+        """Whether the field is seen and may be used so."""
+        return name in self.fields and name not in self.unusable[use]
+
     def masks_apart(self, column: "Column", use: Use) -> bool:
         """Whether a mask keeps the column from that use. What is counted or aggregated by name is no longer it."""
         return column.field is not None and column.aggregation is None and column.field.name in self.unusable[use]

@@ -13,9 +13,17 @@ import anyio.to_thread
 from opentelemetry import trace
 
 from engine.dataset import ROW_COUNT, Dataset, Field, Language, language_of
-from engine.errors import CursorInvalid, EvidenceInvalid, MissingParameter, UnknownValue
+from engine.errors import (
+    CursorInvalid,
+    EvidenceInvalid,
+    InvalidParameter,
+    MissingParameter,
+    UnknownField,
+    UnknownValue,
+)
 from engine.evidence import Scope
 from engine.folding import fold, nearest
+from engine.masks import seen_through
 from engine.names import Names, legal_values
 from engine.pipeline import Engine, Request
 from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
@@ -41,7 +49,7 @@ from gateway.questions import Ask
 from scene_kb import asked as asked_text
 from scene_kb import recognise
 from scene_kb.fields import DEFAULT_LIMIT, SelectedFields, asked_groups, select_fields
-from scene_kb.models import Catalog, Match, Parameter, Scene, SceneCard, Suggestion
+from scene_kb.models import Candidate, Catalog, Match, Parameter, Scene, SceneCard, Suggestion
 from scene_kb.order import suggestion
 from scene_kb.resolver import Resolver
 from scene_kb.visibility import (
@@ -127,7 +135,7 @@ class Steps:
         if asked.scene_id is not None:
             match = matches.pinned_match(self._scene(asked.scene_id, caller, pinned))
         else:
-            match = await self._match(asked.query, scenes, dimensions)
+            match = await self._match(asked.query, scenes, dimensions, caller)
         retrieved, choice = match, None
         if choose is not None and match.verdict == "ambiguous":
             choice = await self._choice(asked.query, language, match, choose)
@@ -160,17 +168,27 @@ class Steps:
         if match.decisive:
             facts["fields"] = list(chosen.names)
         shown = self._parameters(scene, told, caller)
-        said = matches.matched(found, scene, shown, order, chosen if match.decisive else None, told.ambiguous)
+        seen, granted = self._seen(scene, caller)
+        decided = chosen if match.decisive else None
+        said = matches.matched(found, scene, seen, granted, shown, order, decided, told.ambiguous)
         return Reply(said, facts, session_id)
 
-    async def _match(self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str]) -> Match:
+    async def _match(
+        self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str], caller: Caller
+    ) -> Match:
+        """What retrieval finds, without reasons that name a field which the caller may not see."""
         with _tracer.start_as_current_span("scene_kb.match") as span:
             visible = frozenset(scenes)
             match = await anyio.to_thread.run_sync(
                 lambda: self.resolver.match(query, visible=visible, dimensions=dimensions)
             )
             span.set_attributes(matches.match_facts(match))
-            return match
+        return replace(match, candidates=tuple(self._explained(it, caller) for it in match.candidates))
+
+    def _explained(self, candidate: Candidate, caller: Caller) -> Candidate:
+        seen = self._grant(self.catalog.by_ref[candidate.ref], caller).fields
+        why = tuple(it for it in candidate.why if it.kind not in ("field", "metric") or it.text in seen)
+        return replace(candidate, why=why)
 
     async def _choice(self, query: str, language: Language, match: Match, choose: Choose) -> Choice:
         """What became of the question: the trace says who was asked, and with which outcome."""
@@ -207,11 +225,12 @@ class Steps:
         chosen, order = await self._select(scene, asked.task or query, caller, asked)
         told = self._told(scene, query, caller, pinned)
         shown = self._parameters(scene, told, caller) if asked.scene_id else ()
+        seen, granted = self._seen(scene, caller)
         said = selections.selected(
             scene,
-            self.catalog.dataset_of(scene),
+            seen,
             chosen,
-            self._grant(scene, caller),
+            granted,
             _language(session),
             shown,
             order,
@@ -247,7 +266,9 @@ class Steps:
             selected = select_fields(card, ranked, task=task, include=include, exclude=exclude, limit=limit)
             span.set_attributes(selections.selection_facts(selected, ranked))
             left_out = len(permitted) - len(set(selected.names).intersection(permitted))
-            return replace(selected, not_relevant=left_out), suggestion(scene, dataset, task, ranked)
+            order = suggestion(scene, dataset, task, ranked)
+            sorted_by = tuple(it for it in order.order_by if _sorts(it, names))
+            return replace(selected, not_relevant=left_out), Suggestion(order_by=sorted_by, limit=order.limit)
 
     # apiCall --------------------------------------------------------------------------------------------------------
 
@@ -279,7 +300,7 @@ class Steps:
             query = standing.query
         else:
             self._refuse_unknown_values(dataset, session, asked, caller)
-            filters, defaulted = self._filters(scene, session, asked)
+            filters, defaulted = self._filters(scene, session, asked, caller)
             fields = asked.fields or _names(session.facts.get("fields"))
             if not fields:
                 fields, withheld = self._default_fields(scene, caller)
@@ -378,19 +399,21 @@ class Steps:
         """A comparison may need the time column where the scene does not."""
         dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
         known = {it.name: it for it in scene.parameters}
-        fields = [dataset.by_name[name] for name in names if name in grant.fields]
+        fields = [dataset.by_name[name] for name in names if grant.allows(name, "filters")]
         return [
             ShownParameter(known.get(it.name, Parameter(name=it.name)), it, (), (), legal_values(it, grant))
             for it in fields
         ]
 
     def _filters(
-        self, scene: Scene, session: Session, asked: CallArguments
+        self, scene: Scene, session: Session, asked: CallArguments, caller: Caller
     ) -> tuple[dict[str, object], dict[str, object]]:
         """(all filters, those of them that are defaults). Raises MissingParameter with every name at once."""
         told = {name: values for name, values in _mapping(session.facts, "recognised").items() if values}
         given: Mapping[str, object] = asked.filters or {}
-        unsaid = [it for it in scene.parameters if it.name not in given and it.name not in told]
+        grant = self._grant(scene, caller)
+        known = [it for it in scene.parameters if grant.allows(it.name, "filters")]
+        unsaid = [it for it in known if it.name not in given and it.name not in told]
         defaults: dict[str, object] = {it.name: it.default for it in unsaid if it.default is not None}
         filters = {name: value for name, value in {**defaults, **told, **given}.items() if value is not None}
         missing = tuple(it.name for it in scene.parameters if it.required and it.name not in filters)
@@ -509,9 +532,14 @@ class Steps:
     def _grant(self, scene: Scene, caller: Caller) -> Grant:
         return self.engine.grant(scene.api_no, caller.principal)
 
+    def _seen(self, scene: Scene, caller: Caller) -> tuple[Dataset, Grant]:
+        """The scene's dataset as the caller sees it, and the Grant by which that is so."""
+        grant = self._grant(scene, caller)
+        return seen_through(self.catalog.dataset_of(scene), grant.masks), grant
+
     def _told(self, scene: Scene, query: str, caller: Caller, pinned: Mapping[str, object]) -> Told:
         dataset, grant = self.catalog.dataset_of(scene), self._grant(scene, caller)
-        fields = {it.name: dataset.by_name[it.name] for it in scene.parameters if it.name in grant.fields}
+        fields = {it.name: dataset.by_name[it.name] for it in scene.parameters if grant.allows(it.name, "filters")}
         legal = {name: legal_values(field, grant) for name, field in fields.items()}
         clock = Clock(self._now(pinned, dataset), dataset.zone, dataset.week_start, dataset.fiscal_year)
         temporal = (field for field in fields.values() if field.temporal)
@@ -602,6 +630,15 @@ def _computable(field: Field, groups: Collection[str]) -> bool:
 def _mapping(facts: Mapping[str, object], key: str) -> Mapping[str, Any]:
     value = facts.get(key)
     return value if isinstance(value, Mapping) else {}
+
+
+def _sorts(key: str, names: Names) -> bool:
+    """Whether the caller may sort so: a scene suggests what its curator sees."""
+    try:
+        names.column(key.removeprefix("-"), "orderBy")
+    except (UnknownField, InvalidParameter):
+        return False
+    return True
 
 
 def _names(value: object) -> tuple[str, ...]:

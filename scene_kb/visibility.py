@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 
+from engine.dataset import Field
 from engine.errors import UnknownDataset
 from engine.permissions import sees_scene
 from engine.policy import Principal
@@ -42,8 +43,12 @@ def answers(scene: Scene, today: date) -> bool:
 
 
 def permitted_fields(scene: Scene, catalog: Catalog, grant: Grant) -> tuple[str, ...]:
-    """The scene's fields that the Grant allows, in the dataset's order."""
-    return tuple(name for name in scene.field_names(catalog.dataset_of(scene)) if name in grant.fields)
+    """The scene's fields that the Grant allows, in the dataset's order.
+
+    Where the scene groups, without the dimensions whose masks leave nothing to group by.
+    """
+    dataset = catalog.dataset_of(scene)
+    return tuple(name for name in scene.field_names(dataset) if _may_show(dataset.by_name[name], scene, grant))
 
 
 def scenes_are_hidden(catalog: Catalog, principal: Principal) -> bool:
@@ -56,6 +61,11 @@ def scenes_are_hidden(catalog: Catalog, principal: Principal) -> bool:
 def says_restricted(catalog: Catalog, principal: Principal) -> bool:
     """Whether the principal may be told that something is hidden from them."""
     return any(role.says_restricted for role in catalog.policies.held_by(principal))
+
+
+def _may_show(field: Field, scene: Scene, grant: Grant) -> bool:
+    grouped = bool(scene.grain) and field.role == "dimension"
+    return grant.allows(field.name, "groupBy") if grouped else field.name in grant.fields
 
 
 def _newest(scenes: Iterable[Scene]) -> Mapping[str, Scene]:
@@ -74,10 +84,11 @@ def _may_see(catalog: Catalog, scene: Scene, principal: Principal, granting: Gra
         grant = granting(scene.api_no, principal)
     except UnknownDataset:
         return False
-    return all(name in grant.fields for name in _needed(scene))
+    return _can_do(scene, grant)
 
 
-def _needed(scene: Scene) -> tuple[str, ...]:
-    """Without these fields a scene cannot do what its purpose says."""
+def _can_do(scene: Scene, grant: Grant) -> bool:
+    """Whether the scene can do what its purpose says: group by its grain, and be asked for what it requires."""
     required = (parameter.name for parameter in scene.parameters if parameter.required)
-    return (*scene.grain_fields, *required)
+    grouped = all(grant.allows(name, "groupBy") for name in scene.grain_fields)
+    return grouped and all(grant.allows(name, "filters") for name in required)

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
 
-from engine.dataset import Language
+from engine.dataset import Dataset, Language
 from engine.encode import wire_value
 from engine.query import (
     Answer,
+    Column,
     EmptyFinding,
     Grant,
     Incompleteness,
@@ -61,7 +62,12 @@ def called(
             },
         },
         "columns": [
-            {"name": column.label, "type": column.type, **({"unit": column.unit} if column.unit else {})}
+            {
+                "name": column.label,
+                "type": column.type,
+                **({"unit": column.unit} if column.unit else {}),
+                **({"flags": ["masked"]} if _masked(column, resolved.dataset) else {}),
+            }
             for column in answer.columns
         ],
         "rows": [list(row) for row in page.rows],
@@ -91,6 +97,13 @@ def scope(plan: Plan, scene_ref: str | None, language: Language) -> Wire:
         **({"limitPerGroup": resolved.limit_per_group} if resolved.limit_per_group is not None else {}),
         "visibility": _visibility(plan.grant, language),
     }
+
+
+def _masked(column: Column, dataset: Dataset) -> bool:
+    """Whether its values are not those that are stored, or are computed from such."""
+    return (
+        column.field is not None and column.field.name in dataset.by_name and "masked" in dataset.flags_of(column.field)
+    )
 
 
 def _since(since: Since) -> Wire:
@@ -217,7 +230,7 @@ def _visibility(grant: Grant, language: Language) -> str:
         f"{scope.field} = {'|'.join(map(str, scope.values))}"
         for scopes in grant.rows
         for scope in scopes
-        if scope.kind == "boundary"
+        if scope.kind == "boundary" and scope.field in grant.fields and scope.field not in grant.masks
     }
     if not bounds:
         return say("visibility", language, roles=roles)

@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.dataset import Language
+from engine.dataset import Dataset, Language
+from engine.query import Grant
 from gateway.choosing import Option, Question
 from gateway.messages import say
 from gateway.present.scene import ShownParameter, Wire, deprecation, fields, parameter, read_as, suggested
@@ -59,13 +60,15 @@ def question(query: str, language: Language, match: Match, catalog: Catalog) -> 
 def matched(
     found: Found,
     scene: Scene,
+    dataset: Dataset,
+    grant: Grant,
     parameters: Sequence[ShownParameter],
     suggestion: Suggestion,
     chosen: SelectedFields | None,
     ambiguous: Iterable[tuple[str, str, Mapping[str, str]]],
 ) -> Wire:
+    """`dataset` as the caller sees it."""
     best, *others = found.match.candidates
-    dataset = found.catalog.dataset_of(scene)
     beside = [it for it in others if it.ref in found.scenes][:_ALTERNATIVES_BESIDE_A_MATCH]
     return {
         "status": "matched",
@@ -81,7 +84,7 @@ def matched(
             "why": _why(best),
             "flags": [*scene.flags, *(["synthetic"] if dataset.synthetic else [])],
         },
-        "metrics": [name for name in scene.metrics if any(name == shown.name for shown in dataset.fields)],
+        "metrics": [name for name in scene.metrics if name in grant.fields],
         "parameters": [parameter(it, found.language) for it in parameters],
         "suggested": suggested(suggestion),
         "fields": fields(chosen, scene, dataset, found.language) if chosen else [],

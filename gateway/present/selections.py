@@ -41,8 +41,8 @@ def selected(
 def _filterable(scene: Scene, dataset: Dataset, chosen: SelectedFields, grant: Grant) -> list[Wire]:
     """The scene's parameters first, then chosen dimensions that have legal values or are times."""
     known = (dataset.by_name[name] for name in chosen.names if name != ROW_COUNT)
-    dimensions = [field.name for field in known if field.role == "dimension"]
-    names = dict.fromkeys([*(it.name for it in scene.parameters if it.name in grant.fields), *dimensions])
+    dimensions = [it.name for it in known if it.role == "dimension" and grant.allows(it.name, "filters")]
+    names = dict.fromkeys([*(it.name for it in scene.parameters if grant.allows(it.name, "filters")), *dimensions])
     return [_filter(dataset.by_name[name], grant) for name in list(names)[:_FILTERABLE]]
 
 
