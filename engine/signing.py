@@ -1,6 +1,7 @@
 """Short texts that only we can have written: signed by the newest of the keys, read with any, so that keys rotate."""
 
 import hashlib
+import hmac
 from collections.abc import Sequence
 from hmac import compare_digest
 
@@ -28,3 +29,8 @@ class Signatures:
             if compare_digest(signer.sign(text), given):
                 return text.decode()
         return None
+
+
+def secret_for(purpose: str, keys: Sequence[str]) -> str:
+    """A secret of its own for that purpose, from the oldest key: it stays while newer ones are put before it."""
+    return hmac.new(keys[-1].encode(), purpose.encode(), hashlib.sha256).hexdigest()

@@ -21,6 +21,7 @@ from engine.dataset import Dataset
 from engine.evidence import EvidenceBook
 from engine.pipeline import Engine
 from engine.query import PageBounds
+from engine.signing import secret_for
 from engine.snapshots.base import open_snapshots
 from gateway.identity import Caller, local_caller
 from gateway.questions import Asking
@@ -116,7 +117,8 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
         book = EvidenceBook(ledgers, settings.keys(), life=timedelta(hours=settings.evidence_hours))
         sessions = open_store(settings.session_url())
         stack.push_async_callback(sessions.close)
-        engine = Engine(catalog.datasets, catalog.policies, backends, snapshots, Cursors(settings.keys()), book)
+        policies = catalog.policies.keyed(secret_for("masks", settings.keys()))
+        engine = Engine(catalog.datasets, policies, backends, snapshots, Cursors(settings.keys()), book)
         steps = Steps(
             catalog=catalog,
             cards=index.by_ref,

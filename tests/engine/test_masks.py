@@ -11,6 +11,7 @@ from engine.errors import InvalidParameter, LimitExceeded, MissingParameter, Unk
 from engine.masks import Mask
 from engine.permissions import authorize
 from engine.policy import Policies, Principal
+from engine.signing import secret_for
 from tests.engine import shop
 from tests.engine.house import House, open_house
 
@@ -76,6 +77,11 @@ async def test_pseudonyms_hang_on_a_secret_that_no_trace_holds(shop_file: Path) 
         assert key not in statement.told.values()
         assert key not in repr(house.engine.grant("shop", who("r")))
     assert answers["key-of-one"] != answers["key-of-another"]
+
+
+def test_the_secret_stays_while_newer_signing_keys_come_in_front() -> None:
+    assert secret_for("masks", ["old"]) == secret_for("masks", ["new", "old"]) != secret_for("masks", ["new"])
+    assert secret_for("masks", ["old"]) != secret_for("other", ["old"])
 
 
 async def test_a_partial_shows_the_last_characters_and_never_more_than_half(shop_as: Any) -> None:
