@@ -84,14 +84,11 @@ class FilterReader:
             or not raw
         ):
             raise InvalidParameter("filters.or", raw, "badShape", ('[{"field": value}, …]',))
-        branches: list[tuple[Condition, ...]] = []
-        said: list[Mapping[str, object]] = []
-        for branch in raw:
-            expanded, spoken = self._read_branch(branch)
-            branches.extend(expanded)
-            said.append(spoken)
+        # In one order and each once, however they were given: equal meanings are one statement.
+        read = {repr(it[0]): it for it in sorted(map(self._read_branch, raw), key=lambda it: repr(it[0]))}
+        branches = dict.fromkeys(conjunction for expanded, _ in read.values() for conjunction in expanded)
         self.filters.append(RowFilter("or", (AnyOf(tuple(branches)),)))
-        self.spoken["or"] = said
+        self.spoken["or"] = [spoken for _, spoken in read.values()]
 
     def _read_branch(self, branch: Mapping[str, object]) -> tuple[list[tuple[Condition, ...]], Mapping[str, object]]:
         """A branch as one or more conjunctions: two time spans in it make two."""

@@ -11,11 +11,12 @@ import anyio
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from engine.dataset import Dataset
 from engine.errors import CursorInvalid, SourceUnavailable, TimeBudgetExceeded
+from engine.pipeline import statement_digest
 from engine.policy import Policies
 from engine.query import Answer, MorePages, PageBounds, ResultLimit
 from engine.snapshots.base import open_snapshots
@@ -375,6 +376,38 @@ async def test_equal_meanings_are_one_statement(house: House, meanings: list[dic
     assert len({answer.digest for answer in answers}) == 1
     assert len({answer.snapshot.id for answer in answers}) == 1
     assert len({str(answer.plan.resolved.spoken_filters) for answer in answers}) == 1
+
+
+def said_otherwise(filters: dict[str, Any], data: st.DataObject) -> dict[str, Any]:
+    """The same filters in another order; the same values in another order and some twice, by operator or by list."""
+
+    def value_of(wanted: Any) -> Any:
+        if isinstance(wanted, list):
+            again = [*data.draw(st.permutations(wanted)), wanted[0]]
+            return data.draw(st.sampled_from((again, {"in": again})))
+        if isinstance(wanted, dict):
+            listed = {name: [*reversed(it), it[0]] for name, it in wanted.items() if name in ("in", "notIn")}
+            return {**dict(data.draw(st.permutations(list(wanted.items())))), **listed}
+        return data.draw(st.sampled_from((wanted, [wanted], {"eq": wanted}, {"in": [wanted, wanted]})))
+
+    shuffled = dict(data.draw(st.permutations(list(filters.items()))))
+    branches = shuffled.get("or", [])
+    plain = {name: value_of(wanted) for name, wanted in shuffled.items() if name != "or"}
+    if not branches:
+        return plain
+    return {**plain, "or": [said_otherwise(it, data) for it in (*reversed(branches), branches[0])]}
+
+
+def test_another_way_to_say_the_same_shares_its_snapshot(house: House) -> None:
+    @GENERATED
+    @given(queries.queries(time_column="day", legal_groups=("A", "B", "C")), st.data())
+    def check(asked: queries.Asked, data: st.DataObject) -> None:
+        once = house.engine.explain(house.request(**said(asked)))
+        again = {**said(asked), "filters": said_otherwise(asked["filters"], data)}
+        note(str(again["filters"]))
+        assert statement_digest(house.engine.explain(house.request(**again))) == statement_digest(once)
+
+    check()
 
 
 async def test_other_meanings_are_other_statements(house: House) -> None:
