@@ -55,7 +55,7 @@ def cut_page(
 def within_quota(page: Page, quota: ByteQuota) -> tuple[Page, QuotaOver | None]:
     """The page's first rows that the quota suffices for, and at least one, since no cell is cut for it."""
     sizes = accumulate(_size(row) for row in page.rows)
-    fitting = max(1, sum(size <= quota.left for size in sizes))
+    fitting = max(1, sum(size + len("[") <= quota.left for size in sizes))
     if fitting >= len(page.rows):
         return page, None
     shorter = replace(page, rows=page.rows[:fitting], next_offset=page.offset + fitting)
@@ -63,8 +63,8 @@ def within_quota(page: Page, quota: ByteQuota) -> tuple[Page, QuotaOver | None]:
 
 
 def page_bytes(page: Page) -> int:
-    """Of its rows in compact JSON."""
-    return sum(map(_size, page.rows))
+    """Of its rows in compact JSON; none for no row."""
+    return sum(map(_size, page.rows)) + len("[") if page.rows else 0
 
 
 def _size(row: Sequence[object]) -> int:

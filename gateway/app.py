@@ -23,7 +23,9 @@ from engine.pipeline import Engine
 from engine.query import PageBounds
 from engine.signing import secret_for
 from engine.snapshots.base import open_snapshots
+from gateway.audit import AuditLog
 from gateway.identity import Caller, local_caller
+from gateway.limits import open_quotas
 from gateway.questions import Asking
 from gateway.settings import Settings, local_user
 from gateway.steps import Steps
@@ -96,7 +98,7 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
     """Everything open, and closed again in reverse order.
 
     Raises CatalogFault, ResolverUnavailable, EmbedderUnavailable, RerankerUnavailable, SourceUnavailable,
-    StoreUnavailable, FolderUnusable or DataUnavailable.
+    StoreUnavailable, QuotaStoreUnusable, FolderUnusable or DataUnavailable.
     """
     trace.install()
     make_resolver = resolver_maker(settings)
@@ -119,6 +121,8 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
         stack.push_async_callback(sessions.close)
         policies = catalog.policies.keyed(secret_for("masks", settings.keys()))
         engine = Engine(catalog.datasets, policies, backends, snapshots, Cursors(settings.keys()), book)
+        quotas = open_quotas(settings.quota_store.get_secret_value())
+        stack.push_async_callback(quotas.close)
         steps = Steps(
             catalog=catalog,
             cards=index.by_ref,
@@ -127,6 +131,8 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
             sessions=sessions,
             lifetime=settings.lifetime,
             bounds=PageBounds(settings.page_rows, settings.page_bytes, settings.page_tokens),
+            quotas=quotas,
+            audit=AuditLog(settings.audit_file()),
             wall=lambda: datetime.now(UTC),
             fixed_now=settings.now,
         )

@@ -14,6 +14,7 @@ from engine.ledger import DIGEST, Id, NotAnId, Rows, key_columns, ledger_of
 from engine.permissions import sees_scene
 from engine.query import Page, Plan
 from gateway.arguments import VerifyArguments
+from gateway.audit import Disclosure
 from gateway.errors import InvalidArguments
 from gateway.identity import Caller
 from gateway.present import evidence as present
@@ -37,8 +38,8 @@ async def verify_evidence(
     That something is absent follows from an answer alone that is complete and has no limit. `recheck` reads the query
     again, under the same filters and the present Grant.
 
-    Raises InvalidArguments for an id that no row could have, and with `recheck` TimeBudgetExceeded, SourceUnavailable
-    or Busy.
+    Raises InvalidArguments for an id that no row could have, and with `recheck` TimeBudgetExceeded, SourceUnavailable,
+    Busy or QuotaReached.
     """
     try:
         standing = await standing_evidence(steps, caller, token)
@@ -60,7 +61,8 @@ async def verify_evidence(
     refusals += _about("idsInResult", tuple(each for each, at in claimed if at))
     if not recheck:
         return Verdict(tuple(refusals), standing)
-    again = await _reread(steps, standing, entries, [it for it in named if it[1]], [it for it in claimed if not it[1]])
+    there, gone = [it for it in named if it[1]], [it for it in claimed if not it[1]]
+    again = await _reread(steps, caller, standing, entries, there, gone)
     refusals += _about("idsChanged", again.changed)
     refusals += _about("idsVanished", again.vanished)
     refusals += _about("idsAppeared", again.appeared)
@@ -79,7 +81,14 @@ async def verified(steps: Steps, asked: VerifyArguments, caller: Caller) -> Repl
         require_complete=asked.require_complete,
         recheck=asked.recheck,
     )
-    return Reply(present.verdict(verdict, asked.language), {}, None)
+    return Reply(present.verdict(verdict, asked.language), {}, None, _told(verdict))
+
+
+def _told(verdict: Verdict) -> Disclosure:
+    if verdict.standing is None:
+        return Disclosure()
+    scope, grant = verdict.standing.evidence.scope, verdict.standing.plan.grant
+    return Disclosure(scope.noted.get("scene"), grant.fingerprint, grant.api_no)
 
 
 async def standing_evidence(steps: Steps, caller: Caller, token: str) -> Standing:
@@ -101,6 +110,7 @@ async def standing_evidence(steps: Steps, caller: Caller, token: str) -> Standin
 
 async def _reread(
     steps: Steps,
+    caller: Caller,
     standing: Standing,
     entries: pa.Table,
     named: Sequence[tuple[Id, list[int]]],
@@ -108,7 +118,8 @@ async def _reread(
 ) -> Recheck:
     """The rows of each id then and now, by their digests: also where several rows are called alike."""
     at = steps.wall()
-    fresh = await steps.engine.read_again(standing.plan, wall=at)
+    async with steps.quotas.query(caller.principal.id, steps.caps(caller)):
+        fresh = await steps.engine.read_again(standing.plan, wall=at)
     ledger = ledger_of(fresh.rows, standing.plan.resolved)
     rows = _rows(ledger, standing.plan)
     then, now = entries.column(DIGEST).to_pylist(), ledger.column(DIGEST).to_pylist()

@@ -5,6 +5,7 @@ rows live. A file says itself whether it is complete.
 """
 
 import json
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -17,9 +18,11 @@ import structlog
 
 from engine.completeness import assess
 from engine.encode import encode_rows
-from engine.errors import EvidenceInvalid
+from engine.errors import EvidenceInvalid, LimitExceeded
+from engine.ledger import key_columns
 from engine.query import Column, Completeness, Page, Snapshot, columns_of
-from gateway.errors import NoSuchResult
+from gateway.audit import Disclosure, keys_digest
+from gateway.errors import NoSuchResult, QuotaReached
 from gateway.evidence import standing_evidence
 from gateway.identity import Caller
 from gateway.present.answers import as_of, moment, reason_of, scope
@@ -48,8 +51,11 @@ class File:
 async def fetched(steps: Steps, caller: Caller, name: str) -> File:
     """The result that an answer's link names: all rows that were frozen, not those of its page.
 
-    Raises NoSuchResult alike for what is unknown, altered, expired, another caller's or no longer permitted.
+    Raises NoSuchResult alike for what is unknown, altered, expired, another caller's or no longer permitted;
+    QuotaReached and LimitExceeded where the file is more than the caller may still have, or may have at all; StoreDown.
     """
+    principal, caps = caller.principal.id, steps.caps(caller)
+    await steps.quotas.call(principal, caps)
     token, _, ending = name.rpartition(".")
     if ending not in _WRITERS:
         raise NoSuchResult(tuple(_WRITERS))
@@ -67,8 +73,41 @@ async def fetched(steps: Steps, caller: Caller, name: str) -> File:
     body = await anyio.to_thread.run_sync(
         lambda: write(snapshot.rows, columns_of(snapshot, resolved), resolved.dataset.zone, {METADATA: told})
     )
-    _log.info("result fetched", principal=caller.principal.id, snapshot=snapshot.id, format=ending, bytes=len(body))
+    left = await steps.quotas.left(principal, caps)
+    if left is not None and len(body) > left.limit:
+        raise LimitExceeded("file", len(body), left.limit)
+    if left is not None and len(body) > left.left:
+        raise QuotaReached("bytes", left.limit, left.retry_after_s)
+    await steps.quotas.spend(principal, caps, len(body))
+    steps.audit.record(
+        "result",
+        caller,
+        at=steps.wall(),
+        arguments={"name": name},
+        outcome="complete" if completeness.complete else "partial",
+        told=_disclosed(standing, snapshot, len(body)),
+        trace_id=secrets.token_hex(16),
+    )
+    _log.info("result fetched", principal=principal, snapshot=snapshot.id, format=ending, bytes=len(body))
     return File(body, media_type, _headers(f"{snapshot.id}.{ending}", snapshot, completeness))
+
+
+def _disclosed(standing: Standing, snapshot: Snapshot, size: int) -> Disclosure:
+    plan = standing.plan
+    resolved, columns = plan.resolved, columns_of(snapshot, plan.resolved)
+    keys = key_columns(resolved) or columns
+    named = snapshot.rows.select([columns.index(key) for key in keys])
+    rows, _ = encode_rows(named, keys, zone=resolved.dataset.zone)
+    return Disclosure(
+        scene=standing.evidence.scope.noted.get("scene"),
+        grant=plan.grant.fingerprint,
+        api_no=resolved.dataset.api_no,
+        filters=scope(plan, None, "en")["filters"],
+        snapshot=snapshot.id,
+        rows=len(rows),
+        bytes=size,
+        keys=keys_digest(rows, keys, keys),
+    )
 
 
 def _headers(name: str, snapshot: Snapshot, completeness: Completeness) -> dict[str, str]:

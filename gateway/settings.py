@@ -90,6 +90,10 @@ class Settings(BaseSettings):
     dimensions: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
         (), description="a hard dimension filter for every call of this process"
     )
+    audit: Path | None = Field(None, description="the audit log's file; empty: audit.jsonl in state_dir")
+    quota_store: SecretStr = Field(
+        SecretStr(""), description="async+redis://HOST:PORT, where replicas share counts; empty: each counts for itself"
+    )
     host: str = Field("127.0.0.1", description="where HTTP listens; anything but loopback needs an identity")
     port: int = Field(8722, ge=1, le=65535, description="the port of HTTP")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="what goes to stderr")
@@ -120,6 +124,10 @@ class Settings(BaseSettings):
     def cache_folder(self, *names: str) -> Path:
         """A folder below cache_dir, which is made; the folder itself is left to its user. Raises FolderUnusable."""
         return _usable(self.cache_dir, f"{PREFIX}CACHE_DIR", mode=0o777).joinpath(*names)
+
+    def audit_file(self) -> Path:
+        """Raises FolderUnusable where it is kept in state_dir."""
+        return self.audit or self.state_file("audit.jsonl")
 
     def keys(self) -> tuple[str, ...]:
         """The signing keys; where none is configured, the one in state_dir, made on first use for its owner alone.

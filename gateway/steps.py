@@ -12,6 +12,7 @@ from typing import Any
 import anyio.to_thread
 from opentelemetry import trace
 
+from engine.budget import page_bytes
 from engine.dataset import ROW_COUNT, Dataset, Field, Language, language_of
 from engine.errors import (
     CursorInvalid,
@@ -25,10 +26,13 @@ from engine.evidence import Scope
 from engine.folding import fold, nearest
 from engine.masks import seen_through
 from engine.names import Names, legal_values
+from engine.permissions import caps_of
 from engine.pipeline import Engine, Request
-from engine.query import Clock, DataQuery, Grant, PageBounds, Plan
+from engine.policy import Caps
+from engine.query import Answer, Clock, DataQuery, Grant, PageBounds, Plan
 from gateway import continuing
 from gateway.arguments import Arguments, CallArguments, FindArguments, QueryArguments, SelectArguments, read
+from gateway.audit import AuditLog, Disclosure, disclosure
 from gateway.choosing import Choice, Choose
 from gateway.errors import (
     InvalidArguments,
@@ -41,6 +45,7 @@ from gateway.errors import (
     UnknownScene,
 )
 from gateway.identity import Caller
+from gateway.limits import Quotas
 from gateway.missing import filled_in, form_of
 from gateway.present import answers, matches, selections
 from gateway.present.link import links
@@ -75,6 +80,8 @@ class Reply:
     facts: Mapping[str, object]
     session_id: str | None
     """The session that the turn belongs to; None where none was opened."""
+    told: Disclosure | None = None
+    """For the audit log."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,8 @@ class Steps:
     sessions: SessionStore
     lifetime: Lifetime
     bounds: PageBounds
+    quotas: Quotas
+    audit: AuditLog
     wall: Callable[[], datetime]
     """The real time, with offset."""
     fixed_now: datetime | None = None
@@ -171,7 +180,7 @@ class Steps:
         seen, granted = self._seen(scene, caller)
         decided = chosen if match.decisive else None
         said = matches.matched(found, scene, seen, granted, shown, order, decided, told.ambiguous)
-        return Reply(said, facts, session_id)
+        return Reply(said, facts, session_id, self._told_of(scene, caller))
 
     async def _match(
         self, query: str, scenes: Mapping[str, Scene], dimensions: frozenset[str], caller: Caller
@@ -241,7 +250,7 @@ class Steps:
             **told.facts(session),
             "fields": list(chosen.names),
         }
-        return Reply(said, facts, session.id)
+        return Reply(said, facts, session.id, self._told_of(scene, caller))
 
     async def _select(
         self, scene: Scene, task: str, caller: Caller, asked: SelectArguments
@@ -277,8 +286,8 @@ class Steps:
 
         `ask`: how the person is asked for required filters that are absent; what they give holds for the session.
 
-        Raises SessionNotFound, SessionExpired, StepOutOfOrder, ParameterNotGiven and every EngineError, and
-        AnswerAwaited where `ask` does.
+        Raises SessionNotFound, SessionExpired, StepOutOfOrder, ParameterNotGiven, QuotaReached and every EngineError,
+        and AnswerAwaited where `ask` does.
         """
         try:
             return await self._call(asked, caller)
@@ -320,13 +329,24 @@ class Steps:
         noted = {"scene": scene.ref, "language": language}
         said_at = standing.clock if standing else None
         request = self._request(query, caller, asked, session, noted=noted, said_at=said_at)
-        answer = await self.engine.run(request, wall=self.wall())
+        answer = await self._answer(request, caller)
         said = answers.called(answer, language, scene=scene, defaulted=defaulted, withheld=withheld)
         said |= links(answer, caller.reached_at)
         facts: dict[str, object] = {"calls": {answer.snapshot.id: _repeated(asked)}}
         if asked.since is None:  # what changed is no answer to the query without since
             facts["snapshots"] = {answer.digest: answer.snapshot.id}
-        return Reply(said, facts, session.id)
+        return Reply(said, facts, session.id, disclosure(answer, scene.ref))
+
+    async def _answer(self, request: Request, caller: Caller) -> Answer:
+        """Within what the caller may still read. Raises QuotaReached, StoreDown and what the engine does."""
+        caps = self.caps(caller)
+        async with self.quotas.query(caller.principal.id, caps) as left:
+            answer = await self.engine.run(replace(request, quota=left), wall=self.wall())
+            await self.quotas.spend(caller.principal.id, caps, page_bytes(answer.page))
+            return answer
+
+    def caps(self, caller: Caller) -> Caps:
+        return caps_of(self.engine.policies, caller.principal)
 
     def _default_fields(self, scene: Scene, caller: Caller) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """(what the scene shows by default, what of it the caller may not see and may be told of)"""
@@ -430,15 +450,16 @@ class Steps:
     async def query(self, asked: QueryArguments, caller: Caller) -> Reply:
         """A person's query on a dataset: the same engine under the same permissions, without scene or session.
 
-        Raises InvalidArguments without a dataset, and every EngineError.
+        Raises InvalidArguments without a dataset, QuotaReached, and every EngineError.
         """
         asked, said_at = _as_begun(asked)
         standing = await self._standing(asked, caller, scene_ref=None)
         request = self._person_request(asked, caller, standing, said_at)
-        answer = await self.engine.run(request, wall=self.wall())
+        answer = await self._answer(request, caller)
+        told = disclosure(answer, None)
         answer = continuing.carrying(answer, continuing.Begun(_repeated(asked), said_at or request.now))
         said = answers.called(answer, _spoken(asked, standing))
-        return Reply(said | links(answer, caller.reached_at), {}, None)
+        return Reply(said | links(answer, caller.reached_at), {}, None, told)
 
     def explain(self, asked: QueryArguments, caller: Caller) -> Plan:
         """What a person's query would run, without running it.
@@ -528,6 +549,9 @@ class Steps:
         if ref is None:
             raise StepOutOfOrder(step, "fieldSelection")
         return self._scene(str(ref), caller, self._clock_facts(session))
+
+    def _told_of(self, scene: Scene, caller: Caller) -> Disclosure:
+        return Disclosure(scene.ref, self._grant(scene, caller).fingerprint, scene.api_no)
 
     def _grant(self, scene: Scene, caller: Caller) -> Grant:
         return self.engine.grant(scene.api_no, caller.principal)

@@ -14,8 +14,9 @@ from opentelemetry import trace
 from engine.dataset import Language, language_of
 from gateway import evidence
 from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, VerifyArguments, read
+from gateway.audit import Disclosure
 from gateway.choosing import chooser
-from gateway.errors import ParameterNotGiven
+from gateway.errors import ParameterNotGiven, StoreDown
 from gateway.identity import Caller
 from gateway.problems import known_errors, problem_of
 from gateway.questions import NOBODY_ASKED, AnswerAwaited, Ask, Asking, Form
@@ -88,12 +89,38 @@ class Gateway:
                 except StoreUnavailable as down:
                     # Without its turn a session would not exist for the next step: better to say so now.
                     said, outcome = problem_of(down, _language(given, None)).to_wire(trace_id), "refused"
+            told = reply.told if reply is not None and outcome == "answered" else None
+            try:
+                self._record(tool, given, caller, said, told, trace_id)
+            except StoreDown as down:  # what cannot be recorded does not leave
+                said, outcome = problem_of(down, _language(given, None)).to_wire(trace_id), "refused"
         return Answered(said, outcome == "refused", error.form if isinstance(error, ParameterNotGiven) else None)
+
+    def _record(
+        self,
+        tool: Tool,
+        given: Mapping[str, object],
+        caller: Caller,
+        said: Mapping[str, Any],
+        told: Disclosure | None,
+        trace_id: str,
+    ) -> None:
+        outcome = said.get("error") or said.get("status") or ("verified" if said.get("verified") else "refused")
+        self.steps.audit.record(
+            tool,
+            caller,
+            at=self.steps.wall(),
+            arguments=given,
+            outcome=str(outcome),
+            told=told,
+            trace_id=trace_id,
+        )
 
     async def _take(
         self, tool: Tool, given: Mapping[str, object], caller: Caller, trace_id: str, ask: Ask | None
     ) -> tuple[Reply | None, Exception | None]:
         try:
+            await self.steps.quotas.call(caller.principal.id, self.steps.caps(caller))
             return await self._step(tool, given, caller, ask), None
         except AnswerAwaited:
             raise

@@ -5,6 +5,7 @@ import sys
 
 from engine.errors import EngineError, SourceUnavailable
 from gateway.app import ResolverUnavailable
+from gateway.limits import QuotaStoreUnusable
 from gateway.problems import problem_of
 from gateway.settings import FolderUnusable, Settings
 from scene_kb.diagnostics import CatalogFault
@@ -50,6 +51,8 @@ def sentence_for(error: Exception) -> str | None:
                 f"SANBU_RESOLVER: '{error.name}' cannot be loaded: {error.detail}; write MODULE:CLASS, such as"
                 f" {Settings.model_fields['resolver'].default}"
             )
+        case QuotaStoreUnusable():
+            return f"SANBU_QUOTA_STORE: {error.detail}"
         case StoreUnavailable():
             return f"the session store '{error.url}' cannot be used: {error.detail}"
         case EngineError():

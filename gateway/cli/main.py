@@ -19,7 +19,11 @@ app = typer.Typer(
 kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check, build and measure it.")
 trace = typer.Typer(no_args_is_help=True, help="What happened in a session, and which there are.")
 evidence = typer.Typer(no_args_is_help=True, help="What an action rests on: show it, and verify it.")
+audit = typer.Typer(no_args_is_help=True, help="Who asked what, under which permission, and what left.")
+policy = typer.Typer(no_args_is_help=True, help="Who sees what: explained, and held against expectations.")
 app.add_typer(kb, name="kb")
+app.add_typer(policy, name="policy")
+app.add_typer(audit, name="audit")
 app.add_typer(evidence, name="evidence")
 app.add_typer(trace, name="trace")
 
@@ -171,6 +175,33 @@ def kb_eval(
     run_eval(settings_from(catalog=catalog), catalog, scenes, questions, explain=explain, as_json=as_json)
 
 
+@policy.command("explain")
+def policy_explain(
+    dataset: Annotated[str, typer.Argument(help="The dataset's apiNo.")],
+    user: Annotated[str, typer.Option("--as", help="Whose eyes to look through.")],
+    role: Annotated[list[str] | None, typer.Option(help="A role of theirs; repeatable.  [default: localRoles]")] = None,
+    attribute: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE that row rules look at; repeatable, also for one name.")
+    ] = None,
+    catalog: Catalog = None,
+    as_json: Json = False,
+) -> None:
+    """Say what somebody sees of a dataset, and which rule of which role says so."""
+    from gateway.cli.policy import run_explain
+
+    run_explain(
+        settings_from(catalog=catalog), user, dataset, roles=role or [], attributes=attribute or [], as_json=as_json
+    )
+
+
+@policy.command("test")
+def policy_test(catalog: Catalog = None, as_json: Json = False) -> None:
+    """Hold the catalog's policy_tests.yaml against its policies. Status 1 where anything is otherwise."""
+    from gateway.cli.policy import run_test
+
+    run_test(settings_from(catalog=catalog), as_json=as_json)
+
+
 Token = Annotated[str, typer.Argument(help="The answer's evidence.")]
 Ids = Annotated[
     list[str] | None, typer.Option("--ids", help="Rows to act on: a,b, a JSON list, or {column: value}; repeatable.")
@@ -215,6 +246,16 @@ def evidence_show(
 
     given = {"token": token, "requireComplete": require_complete, "recheck": recheck, "language": language}
     run_evidence(settings_from(catalog=catalog), given, ids or [], absent or [], whole=True, as_json=as_json)
+
+
+@audit.command("export")
+def audit_export(
+    since: Annotated[str | None, typer.Option(help="A day or a moment: only what was recorded from then on.")] = None,
+) -> None:
+    """Print the audit log as JSON lines."""
+    from gateway.cli.audit import run_export
+
+    run_export(settings_from(), since=since)
 
 
 @trace.command("list")

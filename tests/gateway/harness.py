@@ -16,7 +16,7 @@ import duckdb
 import httpx
 from mcp import Client, StdioServerParameters
 
-from engine.policy import Principal
+from engine.policy import Caps, Principal
 from gateway.app import App, open_app
 from gateway.identity import Caller
 from gateway.mcp import mcp_server
@@ -33,6 +33,13 @@ def with_engine(app: App, **parts: Any) -> App:
     """The same app with other parts in its engine."""
     steps = replace(app.gateway.steps, engine=replace(app.gateway.steps.engine, **parts))
     return replace(app, gateway=replace(app.gateway, steps=steps))
+
+
+def capped(app: App, role: str, **caps: int) -> App:
+    """The same app, whose role has these caps and the default ones beside them."""
+    policies = app.gateway.steps.engine.policies
+    held = policies.roles[role].model_copy(update={"caps": Caps.model_validate(caps)})
+    return with_engine(app, policies=policies.model_copy(update={"roles": {**policies.roles, role: held}}), grants={})
 
 
 def orders_become(app: App, select: str) -> None:
