@@ -88,11 +88,24 @@ def compile_latest(dataset: Dataset, grant: Grant, target: Target) -> Statement:
 
     Raises ValueError for a dataset without a time column.
     """
+    return _time_edge(exp.Max, dataset, grant, target)
+
+
+def compile_first(dataset: Dataset, grant: Grant, target: Target) -> Statement:
+    """The statement that reads the first one: what lies before it can be compared with nothing.
+
+    Raises ValueError for a dataset without a time column.
+    """
+    return _time_edge(exp.Min, dataset, grant, target)
+
+
+def _time_edge(edge: type[exp.Max] | type[exp.Min], dataset: Dataset, grant: Grant, target: Target) -> Statement:
+    """Raises ValueError for a dataset without a time column."""
     if dataset.time_column is None:
         raise ValueError(f"{dataset.api_no} has no time column")
     parameters = Parameters()
-    latest = exp.Max(this=column_ref(dataset.by_name[dataset.time_column], dataset))
-    tree = exp.select(exp.alias_(latest, "latest")).from_(_table(target))
+    column = column_ref(dataset.by_name[dataset.time_column], dataset)
+    tree = exp.select(exp.alias_(edge(this=column), "edge")).from_(_table(target))
     tree = tree.where(*readable(parameters.row_rules(grant), dataset))
     return _statement(tree.sql(dialect=target.dialect), parameters.values, grant)
 

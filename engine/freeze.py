@@ -1,7 +1,7 @@
 """Runs a plan and freezes what it yields, with what is told of it: its number, its age, what is there instead."""
 
 import secrets
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from math import ceil
@@ -11,14 +11,17 @@ import pyarrow as pa
 from cachetools import LRUCache
 
 from engine.backends.base import Backend
-from engine.compile import Target, compile_count, compile_findings, compile_latest
+from engine.comparing import compares
+from engine.compile import Target, compile_count, compile_findings, compile_first, compile_latest
+from engine.dataset import Dataset
 from engine.deadline import Deadline
 from engine.encode import in_calendar, wire_value
 from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
-from engine.query import EmptyFinding, OutOfTime, Plan, Snapshot, SourceFailed, Statement, Stopped
+from engine.query import EmptyFinding, Grant, OutOfTime, Plan, Snapshot, SourceFailed, Statement, Stopped
 from engine.reading import read_rows
 
 T = TypeVar("T")
+EdgeCompiler = Callable[[Dataset, Grant, Target], Statement]
 
 SNAPSHOT_LIFE = timedelta(minutes=15)
 """Longer than a session sleeps, so that an agent that comes back for page two finds its rows."""
@@ -29,7 +32,7 @@ _KNOWN_AGES = 1024
 
 
 class Ages:
-    """The latest readable value of a dataset's time column, read once for each version of the data.
+    """The latest and the first readable value of a dataset's time column, read once for each version of the data.
 
     All who may read the same rows share it. What a row rule hides is not told by its age either.
     """
@@ -39,10 +42,19 @@ class Ages:
 
     async def latest(self, plan: Plan, backend: Backend, *, version: str, deadline: Deadline) -> date | None:
         """A date or date-time; None without a time column, and where the time left does not suffice."""
+        return await self._edge(compile_latest, plan, backend, version, deadline)
+
+    async def first(self, plan: Plan, backend: Backend, *, version: str, deadline: Deadline) -> date | None:
+        """As `latest`."""
+        return await self._edge(compile_first, plan, backend, version, deadline)
+
+    async def _edge(
+        self, compiled: EdgeCompiler, plan: Plan, backend: Backend, version: str, deadline: Deadline
+    ) -> date | None:
         dataset = plan.resolved.dataset
         if dataset.time_column is None:
             return None
-        statement = compile_latest(dataset, plan.grant, _target(plan, backend))
+        statement = compiled(dataset, plan.grant, _target(plan, backend))
         key = (dataset.api_no, plan.source.name, version, statement.sql, tuple(statement.parameters.items()))
         if key not in self._known:
             found = await _scalar_in_time(statement, backend, deadline)
@@ -63,6 +75,9 @@ async def freeze(
     read = await read_rows(plan, backend, deadline)
     whole = read.cut_by is None and read.stopped is None
     data_as_of = await ages.latest(plan, backend, version=version, deadline=deadline)
+    data_since = None
+    if compares(plan.resolved):
+        data_since = await ages.first(plan, backend, version=version, deadline=deadline)
     total_rows = read.table.num_rows if whole else await _counted(plan, backend, deadline)
     return Snapshot(
         id=secrets.token_hex(8),
@@ -75,6 +90,7 @@ async def freeze(
         cut_by=read.cut_by,
         source=plan.source.name,
         empty=await _explained(plan, backend, deadline) if whole and _says_nothing(read.table, plan) else None,
+        data_since=data_since,
         stopped=_with_share(read.stopped, rows=read.table.num_rows, of=total_rows),
     )
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from time import monotonic
 
 import anyio
@@ -22,7 +22,7 @@ from engine.completeness import assess
 from engine.cursors import Binding, Cursors, Position
 from engine.dataset import Dataset
 from engine.deadline import Deadline
-from engine.encode import encode_rows
+from engine.encode import encode_rows, wire_value
 from engine.errors import (
     CursorInvalid,
     EngineError,
@@ -311,7 +311,7 @@ def _as_seen(snapshot: Snapshot, plan: Plan) -> Snapshot:
     if time_column is None or time_column in plan.grant.fields:
         return snapshot
     empty = None if snapshot.empty is None else replace(snapshot.empty, first=None, last=None)
-    return replace(snapshot, data_as_of=None, empty=empty)
+    return replace(snapshot, data_as_of=None, data_since=None, empty=empty)
 
 
 def statement_digest(plan: Plan) -> str:
@@ -361,16 +361,13 @@ def _age_notes(dataset: Dataset, snapshot: Snapshot, now: datetime) -> tuple[Not
     as_of, allowed = snapshot.data_as_of, dataset.freshness.late_after_hours
     if as_of is None or allowed is None:
         return ()
-    if not isinstance(as_of, datetime):
-        as_of = datetime.combine(as_of + timedelta(days=1), time(), tzinfo=dataset.zone)
-    moment = as_of if as_of.tzinfo else as_of.replace(tzinfo=dataset.zone)
+    if isinstance(as_of, datetime):
+        moment = as_of if as_of.tzinfo else as_of.replace(tzinfo=dataset.zone)
+    else:
+        moment = datetime.combine(as_of + timedelta(days=1), time(), tzinfo=dataset.zone)
     if now.astimezone(UTC) - moment.astimezone(UTC) <= timedelta(hours=allowed):
         return ()
-    return (Note("STALE_DATA", snapshot.source, used=_day_or_time(snapshot.data_as_of), owner=dataset.owner),)
-
-
-def _day_or_time(moment: date | datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()
+    return (Note("STALE_DATA", snapshot.source, used=wire_value(as_of, dataset.zone), owner=dataset.owner),)
 
 
 def _plan_facts(plan: Plan) -> dict[str, str]:

@@ -319,6 +319,8 @@ class Snapshot:
     """Kept with the rows, since a repeated question has the same answer for the snapshot's life."""
     since: Since | None = None
     """Where the rows are what changed since an evidence: CHANGE, then the query's columns."""
+    data_since: date | datetime | None = None
+    """The first value of the time column, where the query compares with an earlier period."""
     stopped: Stopped | None = None
     """Why reading ended early: then the rows are some of the scope's, sorted among themselves."""
 

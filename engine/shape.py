@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from operator import itemgetter
 
+from engine.comparing import periods_of
 from engine.dataset import Period
 from engine.masks import Mask
 from engine.query import AnyOf, Column, Condition, Grant, OrderKey, Resolved, Scalar
@@ -95,15 +96,9 @@ def shape_of(resolved: Resolved, grant: Grant, *, limit: int) -> tuple[Shape, Ma
     )
     earlier = tuple(
         (period, parameters.named(_one_period_back(it, time_column, period) for it in resolved.where))
-        for period in _periods(shape.needed)
+        for period in periods_of(shape.needed)
     )
     return replace(shape, earlier=earlier), parameters.values
-
-
-def _periods(columns: Iterable[Column]) -> tuple[Period, ...]:
-    """The periods that the columns compare with, each once."""
-    compared = [column.field.comparison.period for column in columns if column.field and column.field.comparison]
-    return tuple(dict.fromkeys(compared))
 
 
 def _one_period_back(condition: Condition | AnyOf, time_column: str | None, period: Period) -> Condition | AnyOf:

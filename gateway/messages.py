@@ -66,6 +66,11 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "年和季度按财年计，财年从 {month} 月开始。",
         " Years and quarters are those of the fiscal year, which begins in {month}.",
     ),
+    "before_the_data": (
+        "数据从 {first} 才开始，对比周期有更早的部分：那里没有数据，相应的对比为空，或只与一部分相比。",
+        " The data begins only at {first}, and some of what is compared with lies before: comparisons there are empty,"
+        " or against a part.",
+    ),
     "not_compared": (
         "只在对比周期有数据、本期没有的分组不在结果里。",
         " Groups with rows only in the earlier period have no row here.",

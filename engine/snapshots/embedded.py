@@ -155,6 +155,7 @@ def _facts(snapshot: Snapshot) -> str:
             "source": snapshot.source,
             "empty": asdict(snapshot.empty) if snapshot.empty else None,
             "since": _since_facts(snapshot.since),
+            "data_since": snapshot.data_since.isoformat() if snapshot.data_since else None,
             "stopped": asdict(snapshot.stopped) if snapshot.stopped else None,
         }
     )
@@ -174,6 +175,7 @@ def _decoded(facts: str, stream: bytes) -> Snapshot:
         source=known["source"],
         empty=EmptyFinding(**known["empty"]) if known["empty"] else None,
         since=_since(known.get("since")),
+        data_since=_moment(known.get("data_since")),
         stopped=_stopped(known.get("stopped")),
     )
 

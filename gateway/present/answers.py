@@ -8,6 +8,7 @@ from engine.dataset import Dataset, Language
 from engine.encode import wire_value
 from engine.query import (
     Answer,
+    AnyOf,
     Column,
     EmptyFinding,
     Grant,
@@ -16,6 +17,7 @@ from engine.query import (
     Note,
     Plan,
     QuotaOver,
+    Resolved,
     ResultLimit,
     Since,
     Snapshot,
@@ -93,6 +95,7 @@ def scope(plan: Plan, scene_ref: str | None, language: Language) -> Wire:
     return {
         **({"scene": scene_ref} if scene_ref else {"apiNo": resolved.dataset.api_no}),
         "filters": {name: echoed(it, resolved.dataset.zone) for name, it in resolved.spoken_filters.items()},
+        **({"timeZone": resolved.dataset.time_zone} if _names_days_of_moments(resolved) else {}),
         "limit": resolved.limit,
         **({"limitPerGroup": resolved.limit_per_group} if resolved.limit_per_group is not None else {}),
         "visibility": _visibility(plan.grant, language),
@@ -104,6 +107,13 @@ def _masked(column: Column, dataset: Dataset) -> bool:
     return (
         column.field is not None and column.field.name in dataset.by_name and "masked" in dataset.flags_of(column.field)
     )
+
+
+def _names_days_of_moments(resolved: Resolved) -> bool:
+    """Whether days are said of a column of moments, which are other moments in every zone."""
+    branches = (it.branches if isinstance(it, AnyOf) else ((it,),) for it in resolved.where)
+    filtered = {condition.field for alternatives in branches for branch in alternatives for condition in branch}
+    return any(resolved.dataset.by_name[name].type.startswith("timestamp") for name in filtered)
 
 
 def _since(since: Since) -> Wire:

@@ -75,13 +75,13 @@ async def test_a_snapshot_comes_back_as_it_was(store: SnapshotStore) -> None:
 )
 async def test_the_age_of_the_data_keeps_its_kind(url: str, as_of: date | datetime | None) -> None:
     writer = open_snapshots(url, max_bytes=ROOM)
-    await writer.keep(replace(frozen(), data_as_of=as_of, total_rows=None, cut_by=None))
+    await writer.keep(replace(frozen(), data_as_of=as_of, data_since=as_of, total_rows=None, cut_by=None))
     await writer.close()
     reader = open_snapshots(url, max_bytes=ROOM)
     back = await reader.load("1", now=NOW)
     await reader.close()
     assert back is not None
-    assert (back.data_as_of, back.total_rows, back.cut_by) == (as_of, None, None)
+    assert (back.data_as_of, back.data_since, back.total_rows, back.cut_by) == (as_of, as_of, None, None)
 
 
 async def test_what_is_there_instead_of_nothing_is_kept_with_it(url: str) -> None:

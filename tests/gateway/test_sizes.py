@@ -202,3 +202,17 @@ async def test_text_ids_that_differ_only_in_case_are_different_ids(large: App) -
         assert found["warnings"] == []
     none = await take(large, "query", apiNo="wide", fields=["d0"], groupBy=["d0"], filters={"d0": "Ab"})
     assert (none["status"], none["rows"]) == ("complete", [])
+
+
+async def test_days_of_moments_are_stated_with_their_zone(large: App) -> None:
+    """A day is another stretch of time in every zone, and `at` holds moments."""
+    asked: dict[str, Any] = {"apiNo": "wide", "fields": ["row_count"], "groupBy": []}
+    by_day = await take(large, "query", **asked, filters={"at": "昨天"})
+    scope = by_day["completeness"]["scope"]
+    assert (scope["filters"], scope["timeZone"]) == (
+        {"at": {"from": "2026-11-29", "to": "2026-11-29"}},
+        "Asia/Shanghai",
+    )
+    by_hour = await take(large, "query", **asked, filters={"at": {"gte": "昨天8点"}})
+    assert by_hour["completeness"]["scope"]["filters"] == {"at": {"gte": "2026-11-29T08:00:00+08:00"}}
+    assert "timeZone" not in (await take(large, "query", **asked, filters={"d0": "AB"}))["completeness"]["scope"]

@@ -257,6 +257,20 @@ async def test_a_comparison_says_that_a_group_of_the_earlier_period_alone_has_no
     assert "对比周期" not in await stated(fields=["amount"], groupBy=["order_id"])
 
 
+async def test_a_comparison_that_reaches_before_the_data_says_so(app: App) -> None:
+    """The bookshop's orders begin on November 1: the day before that has none, and nothing is known of a month ago."""
+
+    async def stated(day: object, field: str = "amount_dod", **asked: Any) -> str:
+        asked = {"apiNo": "orders", "filters": {"day": day}, "fields": [field], "groupBy": [], **asked}
+        return str((await take(app, "query", None, **asked))["completeness"]["statement"])
+
+    assert "数据从 2026-11-01 才开始" in await stated("11月1日")
+    assert "The data begins only at 2026-11-01" in await stated({"from": "2026-11-01", "to": "2026-11-05"})
+    assert "begins only" not in await stated("2026-11-02")
+    assert "begins only" not in await stated("2026-11-01", field="amount")
+    assert "begins only" in await stated(None, fields=["amount"], groupBy=["day"], orderBy=["-amount_dod"])
+
+
 async def test_pages_follow_by_cursor_alone_until_complete(app: App) -> None:
     sid = await session(app, "昨天的订单明细", scene="ORDER_DETAIL")
     page = await take(app, "apiCall", sessionId=sid, fields=["order_id"], pageSize=90)
