@@ -72,7 +72,7 @@ class Asked:
 
 
 asked_of_a_table = st.builds(
-    Asked, st.sampled_from((None, "a", "b")), orders, st.none() | st.integers(1, 8), st.integers(1, 6)
+    Asked, st.sampled_from((None, "a", "b")), orders, st.none() | st.integers(1, 8), st.integers(3, 8)
 )
 
 
