@@ -27,7 +27,7 @@ from engine.query import (
 def assess(
     plan: Plan, snapshot: Snapshot, page: Page, *, cursor: str | None, over: QuotaOver | None = None
 ) -> Completeness:
-    """Every reason why rows of the scope may be missing from the pages up to this one. `over`: why the page is short."""
+    """Every reason why rows of the scope may be missing from the pages so far. `over`: why the page is short."""
     grant = plan.grant
     reasons: list[Incompleteness] = []
     if page.next_offset is not None and cursor is not None:

@@ -31,7 +31,7 @@ def encode_rows(
     """The table's rows as wire values, with a VALUE_NOT_FINITE note for each column that held what became null."""
     encoded, notes = [], []
     for column, stored in zip(columns, rows.columns, strict=True):
-        values = _python_values(in_calendar(stored))
+        values = python_values(in_calendar(stored))
         encode = encoder(column, zone, single=pa.types.is_float32(stored.type))
         encoded.append([None if value is None else encode(value) for value in values])
         nested = pa.types.is_nested(stored.type) and any(map(_holds_not_finite, values))
@@ -84,7 +84,7 @@ def wire_value(value: object, zone: ZoneInfo) -> object:
     return str(value)
 
 
-def _python_values(values: pa.ChunkedArray) -> list[object]:
+def python_values(values: pa.ChunkedArray) -> list[object]:
     """As `to_pylist`, but that a time outside the calendar within a list or a struct is NaN: nothing on the wire."""
     if not pa.types.is_nested(values.type):
         plain: list[object] = values.to_pylist()

@@ -15,7 +15,7 @@ from engine.comparing import compares
 from engine.compile import Target, compile_count, compile_findings, compile_first, compile_latest
 from engine.dataset import Dataset
 from engine.deadline import Deadline
-from engine.encode import in_calendar, wire_value
+from engine.encode import in_calendar, python_values, wire_value
 from engine.errors import Busy, SourceUnavailable, TimeBudgetExceeded
 from engine.query import EmptyFinding, Grant, OutOfTime, Plan, Snapshot, SourceFailed, Statement, Stopped
 from engine.reading import read_rows
@@ -131,8 +131,7 @@ def _says_nothing(rows: pa.Table, plan: Plan) -> bool:
     resolved = plan.resolved
     if not resolved.grouped or any(column.groups for column in resolved.columns):
         return not len(rows)
-    held: list[object] = [value for row in rows.to_pylist() for value in row.values()]
-    return not any(held)
+    return not any(value for column in rows.columns for value in python_values(in_calendar(column)))
 
 
 async def _explained(plan: Plan, backend: Backend, deadline: Deadline) -> EmptyFinding | None:

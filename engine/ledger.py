@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.dataset import Dataset
-from engine.encode import encode_rows, encoder
+from engine.encode import encode_rows, encoder, python_values
 from engine.query import Column, Resolved
 
 DIGEST = "row:digest"
@@ -83,7 +83,7 @@ def _as_texts(stored: pa.ChunkedArray, column: Column, zone: ZoneInfo) -> pa.Arr
     if any(told(kind) for told in _WRITTEN_ONE_BY_ONE):
         # Sums of doubles differ in the last digits from call to call: as the wire rounds them.
         encode = encoder(column, zone, single=pa.types.is_float32(kind))
-        texts = (None if value is None else encode(value) for value in values.to_pylist())
+        texts = (None if value is None else encode(value) for value in python_values(values))
         return pa.array([None if text is None else repr(text).encode() for text in texts], pa.large_binary())
     if pa.types.is_temporal(kind):
         values = values.view(pa.int64() if kind.bit_width == 64 else pa.int32())

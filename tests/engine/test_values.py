@@ -150,6 +150,16 @@ async def test_what_the_wire_cannot_say_is_null_and_named_wherever_it_stands(tmp
     assert {note.field for note in answer.notes if note.code == "VALUE_NOT_FINITE"} == set(names) - {"whole"}
 
 
+async def test_a_total_that_lies_outside_the_calendar_is_null_and_named(tmp_path: Path) -> None:
+    """Its only row is no reason to fail, nor is anything in it on the way to its evidence."""
+    values: tuple[Declared, ...] = (("day", "DATE", ("DATE 'infinity'", "DATE '2026-11-30'"), (None, None)),)
+    database(tmp_path / "t.duckdb", values)
+    house = await house_over(tmp_path / "t.duckdb", "t")
+    answer = await house.ask(("day:max", "day:min"), group_by=())
+    assert answer.page.rows == ((None, "2026-11-30"),)
+    assert [note.field for note in answer.notes if note.code == "VALUE_NOT_FINITE"] == ["day:max"]
+
+
 async def test_nanoseconds_within_a_list_are_cut_to_microseconds_as_in_a_column(tmp_path: Path) -> None:
     moment = "TIMESTAMP_NS '2024-01-01 00:00:00.123456789'"
     values: tuple[Declared, ...] = (
