@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date
-from fnmatch import fnmatchcase
 from typing import get_args
 
 from engine.dataset import Dataset, Field
@@ -18,7 +17,7 @@ from engine.errors import UnknownDataset
 from engine.masks import Mask, Use
 from engine.policy import Caps, Policies, Principal, RowRuleText
 from engine.query import Grant, RowScope
-from engine.verdicts import RoleRules, Verdict, field_verdicts, rules_by_role
+from engine.verdicts import RoleRules, Verdict, field_verdicts, rules_by_role, scene_verdict
 
 _USES: tuple[Use, ...] = get_args(Use)
 
@@ -56,13 +55,7 @@ def caps_of(policies: Policies, principal: Principal) -> Caps:
 
 def sees_scene(policies: Policies, principal: Principal, *, scene_id: str, tags: Iterable[str]) -> bool:
     """Whether some held role allows the scene and none denies it. The dataset has its own say."""
-    names = (scene_id, *(f"tag:{tag}" for tag in tags))
-
-    def hit(patterns: tuple[str, ...]) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in patterns for name in names)
-
-    held = policies.held_by(principal)
-    return any(hit(role.scenes.allow) for role in held) and not any(hit(role.scenes.deny) for role in held)
+    return scene_verdict(policies, principal, scene_id=scene_id, tags=tags).sees == "clear"
 
 
 def _unusable(seen: Mapping[str, Verdict]) -> Mapping[Use, frozenset[str]]:
@@ -81,20 +74,20 @@ def _row_scopes(dataset: Dataset, principal: Principal, held: Iterable[RoleRules
     A role without row rules reads every row, whatever the others say.
     """
     scopes = [
-        tuple(_scope(text, dataset, principal) for _, rule in role.rules for text in rule.rows)
+        tuple(_scope(text, whose, dataset, principal) for whose, rule in role.rules for text in rule.rows)
         for role in held
         if role.opens
     ]
     return tuple(scopes) if all(scopes) else ()
 
 
-def _scope(text: RowRuleText, dataset: Dataset, principal: Principal) -> RowScope:
+def _scope(text: RowRuleText, role: str, dataset: Dataset, principal: Principal) -> RowScope:
     rule, field = text.parsed(), dataset.by_name[text.parsed().field]
     written: Iterable[str | int | bool] = rule.values
     if rule.attribute is not None:
         written = principal.attributes.get(rule.attribute, ())
     held = (_in_type(value, field) if isinstance(value, str) else value for value in written)
-    return RowScope(rule.field, tuple(it for it in held if it is not None), text.kind, text)
+    return RowScope(rule.field, tuple(it for it in held if it is not None), text.kind, role, text)
 
 
 def _in_type(written: str, field: Field) -> str | int | bool | date | None:

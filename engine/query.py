@@ -55,6 +55,8 @@ class RowScope:
     field: str
     values: tuple[str | int | bool | date, ...]
     kind: Literal["boundary", "restriction"]
+    role: str
+    """Whose rule it is."""
     written: RowRuleText
 
 

@@ -1,4 +1,4 @@
-"""Which fields of a dataset somebody sees, and which rule of which role says so. Deny beats mask beats allow.
+"""Which fields and scenes somebody sees, and which rule of which role says so. Deny beats mask beats allow.
 
 A denial of any held role counts. Otherwise the role that shows most counts among those that are held side by side; what
 a role inherits, it cannot take off again: of its masks and the inherited ones the narrowest counts.
@@ -74,6 +74,21 @@ def field_verdicts(dataset: Dataset, held: Iterable[RoleRules]) -> Mapping[str, 
     for field in dataset.fields:
         _settle(field, dataset, direct, settled)
     return {name: settled[name] for name in names}
+
+
+def scene_verdict(policies: Policies, principal: Principal, *, scene_id: str, tags: Iterable[str]) -> Verdict:
+    """Of a scene by its id and tags; the dataset has its own say."""
+    names = (scene_id, *(f"tag:{tag}" for tag in tags))
+    held = [(whose, policies.roles[whose].scenes) for role in principal.roles for whose in policies.lineage(role)]
+    for whose, rule in held:
+        for pattern in rule.deny:
+            if kept(names, (pattern,), ()):
+                return Verdict("hidden", "denied", whose, pattern)
+    for whose, rule in held:
+        for pattern in rule.allow:
+            if kept(names, (pattern,), ()):
+                return Verdict("clear", "allowed", whose, pattern)
+    return Verdict("hidden", "notAllowed")
 
 
 def _seen_by(role: RoleRules, names: tuple[str, ...]) -> dict[str, Verdict]:

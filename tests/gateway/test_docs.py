@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from gateway.app import App
+from gateway.cli.policy import run_explain, run_test
 from gateway.http import http_app
 from gateway.settings import Settings
 from scene_kb.catalog import load_catalog
@@ -34,7 +35,7 @@ def names_in(filters: dict[str, Any]) -> set[str]:
 def pasted(tmp_path: Path) -> Path:
     """A catalog folder with the YAML samples of the curator's page, and orders to ask about."""
     folder = tmp_path / "pasted"
-    files = ("apis/orders.yaml", "scenes/bestsellers.yaml", "policies.yaml", "synonyms.yaml")
+    files = ("apis/orders.yaml", "scenes/bestsellers.yaml", "policies.yaml", "policy_tests.yaml", "synonyms.yaml")
     for file, text in zip(files, samples("curator.md", "yaml"), strict=True):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text)
@@ -54,8 +55,20 @@ def test_the_curators_samples_make_one_sound_catalog_that_answers(settings: Sett
 
 
 def test_a_clerk_of_the_sample_sees_no_phone_number(settings: Settings, pasted: Path) -> None:
-    hidden = sanbu(settings, "query", "orders", "-f", "buyer_phone", "--catalog", str(pasted), "--json")
-    assert json.loads(hidden.stdout)["error"] == "unknown_field"
+    masked = sanbu(settings, "query", "orders", "-f", "buyer_phone", "--catalog", str(pasted), "--json")
+    phones = [row[0] for row in json.loads(masked.stdout)["rows"]]
+    assert phones
+    assert all(re.fullmatch(r"\*\*\*\d{4}", phone) for phone in phones)
+
+
+def test_the_samples_of_who_sees_what_hold(pasted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ours = Settings(catalog=str(pasted))
+    run_test(ours, as_json=False)
+    assert "2 expectations, all met" in capsys.readouterr().out
+    run_explain(ours, "anna", "orders", roles=["channel_b"], attributes=["channels=B"], as_json=False)
+    said = capsys.readouterr().out.splitlines()
+    printed = re.findall(r"^anna as .*?(?=^…$)", (DOCS / "curator.md").read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert printed[0].splitlines() == said[: len(printed[0].splitlines())]
 
 
 def test_the_sample_of_golden_questions_names_scenes_and_fields_of_the_flights() -> None:
