@@ -15,7 +15,7 @@ from engine.dataset import Language
 from gateway.client import fetch_all, over_http
 from scene_kb.text import has_han
 from scripts.contracts.server import Server, Wire, free_port, served
-from scripts.contracts.triggers import ERRORS, NOT_PERMITTED, REASONS, WARNINGS, Agent, Reached, Trigger
+from scripts.contracts.triggers import ERRORS, NOT_PERMITTED, QUOTA, REASONS, WARNINGS, Agent, Reached, Trigger
 
 Kind = Literal["reason", "warning", "error"]
 LANGUAGES: Sequence[Language] = ("zh", "en")
@@ -39,6 +39,10 @@ async def check() -> list[Row]:
         with served(_new(folder, "clerk"), free_port()) as server:
             for language in LANGUAGES:
                 rows += await _of_clerk(server, language)
+        with served(_new(folder, "metered"), free_port(), roles="[metered]", idle_s=300) as server:
+            for language in LANGUAGES:
+                async with server.client() as http:
+                    rows.append(await _reason("QUOTA_EXCEEDED", QUOTA, Agent(server, http, language)))
         with served(_new(folder, "nobody"), free_port(), roles="[]") as server:
             for language in LANGUAGES:
                 async with server.client() as http:
@@ -61,18 +65,21 @@ async def _reason(code: str, reached: Reached, agent: Agent) -> Row:
     if found is None:
         return _unreached("reason", code, agent, answer)
     continuation = found["continuation"]
-    faults = () if await _leads_on(continuation, reached, str(answer["sessionId"]), agent) else ("does not lead on",)
+    faults = () if await _leads_on(continuation, reached, answer, agent) else ("does not lead on",)
     claimed = answer["completeness"]["complete"] is not False
     return _row("reason", code, agent, str(found["message"]), continuation["kind"], claimed, faults)
 
 
-async def _leads_on(continuation: Wire, reached: Reached, session: str, agent: Agent) -> bool:
+async def _leads_on(continuation: Wire, reached: Reached, answer: Wire, agent: Agent) -> bool:
     """Whether what the continuation says to do ends complete."""
-    arguments: dict[str, Any] = {"sessionId": session, **reached.onward}
-    if "cursor" in continuation:
-        arguments["cursor"] = continuation["cursor"]
+    arguments: dict[str, Any] = {"sessionId": answer["sessionId"], **reached.onward}
+    if not reached.onward:  # the same query: from where its page ended
+        cursors = [it["continuation"].get("cursor") for it in answer["completeness"]["reasons"]]
+        arguments["cursor"] = next(filter(None, cursors), None)
     if "minimumMs" in continuation:
         arguments["timeBudgetMs"] = continuation["minimumMs"]
+    if reached.waits:
+        await anyio.sleep(continuation["seconds"])
     fetched = await fetch_all(over_http(agent.http), arguments)
     return fetched.complete
 

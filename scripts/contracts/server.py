@@ -59,7 +59,7 @@ class Server:
 
 
 @contextmanager
-def served(folder: Path, port: int, *, roles: str = "[clerk]") -> Iterator[Server]:
+def served(folder: Path, port: int, *, roles: str = "[clerk]", idle_s: int = IDLE_S) -> Iterator[Server]:
     """Fails where it does not come up in time. `roles`: those of whoever calls."""
     catalog = folder / "catalog"
     shutil.copytree(Path(__file__).parent, catalog, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
@@ -72,7 +72,7 @@ def served(folder: Path, port: int, *, roles: str = "[clerk]") -> Iterator[Serve
         "SANBU_STATE_DIR": str(folder / "state"),
         "SANBU_CACHE_DIR": str(folder / "cache"),
         "SANBU_NOW": NOW,
-        "SANBU_SESSION_IDLE_SECONDS": str(IDLE_S),
+        "SANBU_SESSION_IDLE_SECONDS": str(idle_s),
         "SANBU_AMBIGUOUS": "client",
         "SANBU_RESOLVER": f"{__name__}:{Fragile.__name__}",
     }

@@ -81,7 +81,9 @@ class Reached:
 
     trigger: Trigger
     onward: Mapping[str, Any]
-    """Further arguments of apiCall; a continuation's own cursor and budget are added to them."""
+    """Further arguments of apiCall; the answer's cursor and the continuation's budget are added to them."""
+    waits: bool = False
+    """Whether the continuation's time has to pass before."""
 
 
 def _calling(scene: str, **arguments: Any) -> Trigger:
@@ -203,5 +205,9 @@ ERRORS: Mapping[str, Trigger] = {
     "internal": _asking("intentRecognition", {"query": f"用量 {FRAGILE}"}, {"query": f"usage {FRAGILE}"}),
     "session_expired": slept,
 }
+QUOTA = Reached(
+    _calling("READINGS", filters={"id": {"between": [100, 160]}, **_EVERY_DAY}, pageSize=200), {}, waits=True
+)
+"""Of a caller who may have fewer bytes a minute than the answer has, on a server of its own."""
 NOT_PERMITTED: Trigger = _asking("intentRecognition", {"query": "各地区用量"}, {"query": "usage by region"})
 """Of a caller whose roles allow nothing, on a server of its own."""
