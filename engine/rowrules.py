@@ -52,6 +52,8 @@ def _rule(text: str, left: exp.Expr, right: list[exp.Expr]) -> RowRule:
 def _literal(text: str, node: exp.Expr) -> str | int | bool:
     if isinstance(node, exp.Boolean):
         return bool(node.this)
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal) and node.this.is_int:
+        return -int(node.this.this)
     if isinstance(node, exp.Literal) and (node.is_string or node.is_int):
         return str(node.this) if node.is_string else int(node.this)
     raise RowRuleFault(_advice(text))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -24,11 +25,13 @@ from engine.query import PageBounds
 from engine.signing import secret_for
 from engine.snapshots.base import open_snapshots
 from gateway.audit import AuditLog
-from gateway.identity import Caller, local_caller
+from gateway.identity import Caller, Identity, local_caller
 from gateway.limits import open_quotas
+from gateway.oauth import AccessTokens, Claims
 from gateway.questions import Asking
-from gateway.settings import Settings, local_user
+from gateway.settings import LOOPBACK, Settings, local_user, without_password
 from gateway.steps import Steps
+from gateway.tokens import TokenFile
 from gateway.turns import Gateway
 from scene_kb import shipped
 from scene_kb.cards import cards_of
@@ -54,6 +57,17 @@ class ResolverUnavailable(Exception):
     detail: str
 
 
+@dataclass
+class IdentityUnusable(Exception):
+    """Settings do not add up to a way by which callers can be identified."""
+
+    setting: str
+    detail: str
+
+
+_NO_IDENTITY = "it needs an identity: set SANBU_TOKENS_FILE or SANBU_OAUTH_ISSUER, since other machines may call then"
+
+
 @dataclass(frozen=True)
 class App:
     """An open gateway, and the caller that this machine's own user is."""
@@ -61,6 +75,8 @@ class App:
     gateway: Gateway
     local: Caller
     settings: Settings
+    identity: Identity | None = None
+    """Who calls over HTTP. None: the local caller, from this machine alone."""
 
     async def keep_traces_short(self) -> None:
         """Forgets sessions that are older than traces are kept, once an hour, until cancelled."""
@@ -68,7 +84,9 @@ class App:
             try:
                 await self.gateway.steps.sessions.forget(datetime.now(UTC) - timedelta(days=self.settings.trace_days))
             except StoreUnavailable as down:
-                _log.warning("old sessions could not be forgotten", store=down.url, detail=down.detail)
+                _log.warning(
+                    "old sessions could not be forgotten", store=without_password(down.url), detail=down.detail
+                )
             await anyio.sleep(3600)
 
     async def warm(self) -> None:
@@ -98,9 +116,10 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
     """Everything open, and closed again in reverse order.
 
     Raises CatalogFault, ResolverUnavailable, EmbedderUnavailable, RerankerUnavailable, SourceUnavailable,
-    StoreUnavailable, QuotaStoreUnusable, FolderUnusable or DataUnavailable.
+    StoreUnavailable, QuotaStoreUnusable, IdentityUnusable, FolderUnusable or DataUnavailable.
     """
     trace.install()
+    identity = open_identity(settings)
     make_resolver = resolver_maker(settings)
     place = locate(settings)
     catalog = load_catalog(place.folder)
@@ -138,7 +157,40 @@ async def open_app(settings: Settings, *, progress: Progress = lambda *_: None) 
         )
         local = local_caller(local_user(), catalog.policies, dimensions=settings.dimensions)
         asking = Asking(settings.ambiguous, settings.missing, settings.choice_seconds, settings.keys())
-        yield App(Gateway(steps, asking), local, settings)
+        yield App(Gateway(steps, asking), local, settings, identity)
+
+
+def open_identity(settings: Settings) -> Identity | None:
+    """None where nothing is configured by which callers could be identified. Reaches no server.
+
+    Raises IdentityUnusable, also where something that needs an identity is set without one.
+    """
+    if not settings.identifies_callers:
+        for setting in ("public_url", "allowed_hosts", "allowed_origins", "oauth_jwks_url", "oauth_audience"):
+            if getattr(settings, setting):
+                raise IdentityUnusable(setting, _NO_IDENTITY)
+        return None
+    tokens = TokenFile(settings.tokens_file) if settings.tokens_file else None
+    return Identity(tokens, _access_tokens(settings), lambda: datetime.now(UTC), settings.dimensions)
+
+
+def _access_tokens(settings: Settings) -> AccessTokens | None:
+    if not settings.oauth_issuer:
+        return None
+    for setting in ("oauth_jwks_url", "public_url"):
+        if not getattr(settings, setting):
+            raise IdentityUnusable(setting, "access tokens cannot be verified without it")
+    for setting in ("oauth_issuer", "oauth_jwks_url"):
+        parts = urlsplit(getattr(settings, setting))
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+            raise IdentityUnusable(setting, "write https://…; anybody on the way could give tokens otherwise")
+    return AccessTokens(
+        issuer=settings.oauth_issuer,
+        jwks_url=settings.oauth_jwks_url,
+        audience=settings.oauth_audience or f"{settings.public_url}/mcp",
+        claims=Claims(settings.oauth_roles, settings.oauth_attributes),
+        scopes=settings.oauth_scopes,
+    )
 
 
 def locate(settings: Settings, *, starting: Callable[[], None] = lambda: None) -> Place:

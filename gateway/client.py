@@ -185,6 +185,10 @@ async def _posted(client: "httpx2.AsyncClient", path: str, body: Wire) -> Wire:
     return said
 
 
+_OF_ONE_PAGE = ("MORE_PAGES_AVAILABLE", "QUOTA_EXCEEDED")
+"""Reasons that the next page ends, as soon as it may be had."""
+
+
 @dataclass
 class _OutOfTime(Exception):
     error: Exception | None
@@ -249,7 +253,7 @@ def _fetched(pages: Sequence[Wire], own: Wire | None = None, error: Exception | 
         return Fetched((), (), {**nothing, "statement": _statement(0, own_reasons, "en")}, (), 0, error=error)
     last = pages[-1]["completeness"]
     theirs = _each_once([reason for page in pages for reason in page["completeness"]["reasons"]])
-    reasons = [*(it for it in theirs if it["code"] != "MORE_PAGES_AVAILABLE"), *own_reasons]
+    reasons = [*(it for it in theirs if it["code"] not in _OF_ONE_PAGE), *own_reasons]
     rows = [row for page in pages for row in page["rows"]]
     completeness = {
         **last,

@@ -481,12 +481,12 @@ TEXTS: Mapping[str, tuple[str, str]] = {
         "Call apiCall again and use the links of its answer; the endings are {endings}",
     ),
     "foreign_request": (
-        "请求头 {header} 不是本机地址",
-        "the {header} header does not name this machine",
+        "请求头 {header} 不是本机，也不是网关认可的名字",
+        "the {header} header names neither this machine nor another that the gateway is called by",
     ),
     "foreign_request.do": (
-        "在本机通过 http://127.0.0.1 或 http://localhost 调用，不要从其他网站的页面调用",
-        "Call from this machine by http://127.0.0.1 or http://localhost, not from another site's page",
+        "用网关公布的地址调用，或在本机通过 http://127.0.0.1 调用；不要从其他网站的页面调用",
+        "Call by the gateway's published address, or on its machine by http://127.0.0.1, not from another site's page",
     ),
     "limit_exceeded": ("要求 {received}，上限是 {limit}", "asked {received}; the limit is {limit}"),
     "limit_exceeded.do": ("缩小到 {limit} 以内", "Stay within {limit}"),

@@ -3,21 +3,32 @@
 import getpass
 import json
 import os
+import re
 import secrets
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_state_path
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    SettingsConfigDict,
+)
 
 from sessions.models import Lifetime
 
 PREFIX = "SANBU_"
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_SECRETS_DIR = f"{PREFIX}SECRETS_DIR"
+"""Names a folder of files such as sanbu_signing_keys; no setting itself, since it says where settings are."""
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 @dataclass
@@ -42,8 +53,20 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()]
 
 
+def _paired(value: object) -> object:
+    """`a=b, c=d` as a mapping, a JSON object as what it holds."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return json.loads(value)
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError("write NAME=CLAIM, several with commas, or a JSON object")
+    return {name.strip(): claim.strip() for name, _, claim in pairs}
+
+
 class Settings(BaseSettings):
-    """From the environment as SANBU_NAME, from a .env file, and from the command line, which wins."""
+    """From the command line, the environment as SANBU_NAME, a .env file, and a folder of secrets, in this order."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True)
 
@@ -67,7 +90,9 @@ class Settings(BaseSettings):
         user_state_path("sanbu"), description="sessions, snapshots and keys; must outlive a restart"
     )
     cache_dir: Path = Field(user_cache_path("sanbu"), description="indexes and demonstration data; may be deleted")
-    session_store: str = Field("", description="url of the session store; empty: a SQLite file in state_dir")
+    session_store: SecretStr = Field(
+        SecretStr(""), description="url of the session store; empty: a SQLite file in state_dir"
+    )
     signing_keys: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(_listed)] = Field(
         (), description="newest first; empty: one is made and kept in state_dir"
     )
@@ -94,9 +119,52 @@ class Settings(BaseSettings):
     quota_store: SecretStr = Field(
         SecretStr(""), description="async+redis://HOST:PORT, where replicas share counts; empty: each counts for itself"
     )
+    tokens_file: Path | None = Field(
+        None, description="hashes of static tokens, made by sanbu token add; empty: none holds"
+    )
+    oauth_issuer: str = Field("", description="the authorization server whose access tokens hold; empty: none holds")
+    oauth_jwks_url: str = Field("", description="where the authorization server publishes its keys")
+    oauth_audience: str = Field("", description="what tokens must be made for; empty: public_url with /mcp")
+    oauth_scopes: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
+        (), description="what every access token must allow"
+    )
+    oauth_roles: str = Field("roles", description="the claim that holds roles of policies.yaml; a.b steps into a claim")
+    oauth_attributes: Annotated[Mapping[str, str], NoDecode, BeforeValidator(_paired)] = Field(
+        {}, description="attributes of policies.yaml, each with the claim that holds its values"
+    )
+    public_url: str = Field("", description="how other machines reach HTTP, without a path; links begin with it")
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
+        (), description="names beside this machine's and public_url's by which HTTP may be called; HOST or HOST:PORT"
+    )
+    allowed_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = Field(
+        (), description="sites whose pages may call HTTP, as https://HOST"
+    )
     host: str = Field("127.0.0.1", description="where HTTP listens; anything but loopback needs an identity")
     port: int = Field(8722, ge=1, le=65535, description="the port of HTTP")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="what goes to stderr")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Last, a folder with a file for each secret, as container platforms mount them."""
+        folder = os.environ.get(_SECRETS_DIR)
+        secrets_source = SecretsSettingsSource(settings_cls, secrets_dir=folder) if folder else file_secret_settings
+        return init_settings, env_settings, dotenv_settings, secrets_source
+
+    @field_validator("public_url")
+    @classmethod
+    def _an_origin(cls, url: str) -> str:
+        url = url.rstrip("/")
+        parts = urlsplit(url)
+        if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.path or parts.query):
+            raise ValueError("write https://HOST, without a path")
+        return url
 
     @field_validator("now")
     @classmethod
@@ -107,7 +175,18 @@ class Settings(BaseSettings):
 
     @property
     def listens_beyond_this_machine(self) -> bool:
-        return self.host not in _LOOPBACK
+        return self.host not in LOOPBACK
+
+    @property
+    def known_hosts(self) -> tuple[str, ...]:
+        """The names beside this machine's by which HTTP may be called."""
+        public = urlsplit(self.public_url).netloc
+        return (public, *self.allowed_hosts) if public else self.allowed_hosts
+
+    @property
+    def identifies_callers(self) -> bool:
+        """Whether callers over HTTP need a token."""
+        return self.tokens_file is not None or bool(self.oauth_issuer)
 
     @property
     def lifetime(self) -> Lifetime:
@@ -115,7 +194,7 @@ class Settings(BaseSettings):
 
     def session_url(self) -> str:
         """Raises FolderUnusable where the sessions are kept in state_dir."""
-        return self.session_store or f"sqlite:{self.state_file('sessions.sqlite')}"
+        return self.session_store.get_secret_value() or f"sqlite:{self.state_file('sessions.sqlite')}"
 
     def state_file(self, name: str) -> Path:
         """A file in state_dir, which is made for its owner alone. Raises FolderUnusable."""
@@ -152,6 +231,11 @@ def _usable(folder: Path, setting: str, *, mode: int) -> Path:
     except OSError as error:
         raise FolderUnusable(setting, folder, error.strerror or str(error)) from error
     return folder
+
+
+def without_password(url: str) -> str:
+    """The url as it may be shown: what stands before its host is a secret."""
+    return re.sub(r"//[^/@]*@", "//***@", url)
 
 
 def local_user() -> str:

@@ -13,13 +13,14 @@ import anyio.to_thread
 from engine.backends.base import TableInfo
 from engine.dataset import Dataset, Source
 from engine.errors import EngineError
-from gateway.app import Place, locate, open_backends, open_knowledge, resolver_class
+from gateway.app import Place, locate, open_backends, open_identity, open_knowledge, resolver_class
 from gateway.cli.faults import Failure, sentence_for
 from gateway.cli.serve import bound
 from gateway.cli.terminal import counted, index_progress, out, print_json, table
+from gateway.errors import StoreDown
 from gateway.http import LIVE
 from gateway.log import configure_logging
-from gateway.settings import Settings
+from gateway.settings import Settings, without_password
 from scene_kb.catalog import load_catalog
 from scene_kb.models import Catalog
 from scene_kb.rerankers.base import open_reranker
@@ -55,6 +56,7 @@ async def _look(settings: Settings) -> list[Finding]:
         await _found("state folder", lambda: _state(settings)),
         await _found("session store", lambda: _store(settings)),
         await _found("port", lambda: _port(settings)),
+        await _found("identity", lambda: _identity(settings)),
         await _found("resolver", lambda: _resolver(settings)),
         await _found("reranker", lambda: _reranker(settings)),
     ]
@@ -96,7 +98,7 @@ async def _store(settings: Settings) -> str:
     store = open_store(settings.session_url())
     await store.turns("doctor")
     await store.close()
-    return settings.session_url()
+    return without_password(settings.session_url())
 
 
 async def _port(settings: Settings) -> str:
@@ -118,6 +120,25 @@ def _a_gateway_answers(settings: Settings) -> bool:
         return False
     finally:
         connection.close()
+
+
+async def _identity(settings: Settings) -> str:
+    """Who may call over HTTP; every way of telling is tried. Raises Failure, IdentityUnusable or TokensUnusable."""
+    identity = open_identity(settings)
+    if identity is None:
+        return "none: whoever reaches the loopback address is the local user"
+    found = []
+    if identity.tokens is not None:
+        if not identity.tokens.path.exists():
+            raise Failure(f"SANBU_TOKENS_FILE: there is no {identity.tokens.path}; sanbu token add makes it")
+        found.append(counted(len(identity.tokens.tokens()), "static token"))
+    if identity.access_tokens is not None:
+        try:
+            keys = await identity.access_tokens.reach()
+        except StoreDown as down:
+            raise Failure(f"SANBU_OAUTH_JWKS_URL: no keys can be read there: {down.__cause__}") from down
+        found.append(f"access tokens of {identity.access_tokens.issuer} by {counted(keys, 'key')}")
+    return ", ".join(found)
 
 
 async def _resolver(settings: Settings) -> str:

@@ -4,10 +4,11 @@ import re
 import sys
 
 from engine.errors import EngineError, SourceUnavailable
-from gateway.app import ResolverUnavailable
+from gateway.app import IdentityUnusable, ResolverUnavailable
 from gateway.limits import QuotaStoreUnusable
 from gateway.problems import problem_of
-from gateway.settings import FolderUnusable, Settings
+from gateway.settings import FolderUnusable, Settings, without_password
+from gateway.tokens import TokensUnusable
 from scene_kb.diagnostics import CatalogFault
 from scene_kb.embedders.base import EmbedderUnavailable
 from scene_kb.exchange import MalformedLine, UnknownLabel
@@ -53,8 +54,12 @@ def sentence_for(error: Exception) -> str | None:
             )
         case QuotaStoreUnusable():
             return f"SANBU_QUOTA_STORE: {error.detail}"
+        case IdentityUnusable():
+            return f"SANBU_{error.setting.upper()}: {error.detail}"
+        case TokensUnusable():
+            return f"the tokens in {error.path} cannot be used: {error.detail}"
         case StoreUnavailable():
-            return f"the session store '{error.url}' cannot be used: {error.detail}"
+            return f"the session store '{without_password(error.url)}' cannot be used: {error.detail}"
         case EngineError():
             problem = problem_of(error, "en")
             return f"{problem.field or problem.code}: {problem.reason}. {problem.suggestion}."

@@ -19,11 +19,13 @@ app = typer.Typer(
 kb = typer.Typer(no_args_is_help=True, help="The scene knowledge base: check, build and measure it.")
 trace = typer.Typer(no_args_is_help=True, help="What happened in a session, and which there are.")
 evidence = typer.Typer(no_args_is_help=True, help="What an action rests on: show it, and verify it.")
+token = typer.Typer(no_args_is_help=True, help="Static tokens for callers over HTTP.")
 audit = typer.Typer(no_args_is_help=True, help="Who asked what, under which permission, and what left.")
 policy = typer.Typer(no_args_is_help=True, help="Who sees what: explained, and held against expectations.")
 app.add_typer(kb, name="kb")
 app.add_typer(policy, name="policy")
 app.add_typer(audit, name="audit")
+app.add_typer(token, name="token")
 app.add_typer(evidence, name="evidence")
 app.add_typer(trace, name="trace")
 
@@ -256,6 +258,37 @@ def audit_export(
     from gateway.cli.audit import run_export
 
     run_export(settings_from(), since=since)
+
+
+@token.command("add")
+def token_add(
+    principal: Annotated[str, typer.Argument(help="Who the token stands for.")],
+    role: Annotated[list[str] | None, typer.Option("--role", "-r", help="Of policies.yaml; repeatable.")] = None,
+    attribute: Annotated[
+        list[str] | None, typer.Option("--attribute", "-a", help="NAME=VALUE, for row rules; repeatable.")
+    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days that it holds.  [default: until it is removed]")] = None,
+) -> None:
+    """Make a token and print it, once; only its hash is kept."""
+    from gateway.cli.tokens import run_add
+
+    run_add(settings_from(), principal, roles=role or [], attributes=attribute or [], days=days)
+
+
+@token.command("list")
+def token_list(as_json: Json = False) -> None:
+    """Which tokens hold, and what each stands for."""
+    from gateway.cli.tokens import run_list
+
+    run_list(settings_from(), as_json=as_json)
+
+
+@token.command("remove")
+def token_remove(token_id: Annotated[str, typer.Argument(help="From sanbu token list.")]) -> None:
+    """Let a token hold no longer, from the next request on."""
+    from gateway.cli.tokens import run_remove
+
+    run_remove(settings_from(), token_id)
 
 
 @trace.command("list")

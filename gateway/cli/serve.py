@@ -3,6 +3,7 @@
 import socket
 
 import anyio
+import structlog
 import uvicorn
 from mcp.server.stdio import stdio_server
 
@@ -14,6 +15,8 @@ from gateway.log import configure_logging
 from gateway.mcp import mcp_server
 from gateway.settings import Settings
 
+_log = structlog.get_logger("sanbu")
+
 _GRACE_S = 10  # running queries may finish; the longest that a role allows by default
 
 
@@ -21,13 +24,28 @@ def run_serve(settings: Settings, *, stdio: bool, http: bool) -> None:
     """Serves until stopped. Raises Failure for a choice that cannot be served."""
     if stdio == http:
         raise Failure("choose one: --stdio for a local agent, or --http for the network")
-    if http and settings.listens_beyond_this_machine:
+    if http:
+        _refuse_strangers(settings)
+    configure_logging(settings.log_level)
+    if http and settings.listens_beyond_this_machine and not settings.public_url.startswith("https://"):
+        _log.warning("tokens may travel in the clear: put TLS in front, and SANBU_PUBLIC_URL to its https address")
+    anyio.run(_serve_stdio if stdio else _serve_http, settings)
+
+
+def _refuse_strangers(settings: Settings) -> None:
+    """Raises Failure where other machines can reach an address, and nobody or no name is known by which they may."""
+    if not settings.listens_beyond_this_machine:
+        return
+    if not settings.identifies_callers:
         raise Failure(
             f"{settings.host} is reachable from other machines, and nobody who calls from there can be identified;"
-            " listen on 127.0.0.1"
+            " listen on 127.0.0.1, or set SANBU_TOKENS_FILE or SANBU_OAUTH_ISSUER"
         )
-    configure_logging(settings.log_level)
-    anyio.run(_serve_stdio if stdio else _serve_http, settings)
+    if not settings.known_hosts:
+        raise Failure(
+            f"{settings.host} is reachable from other machines, and no name is known by which they may call;"
+            " set SANBU_PUBLIC_URL or SANBU_ALLOWED_HOSTS"
+        )
 
 
 async def _serve_stdio(settings: Settings) -> None:

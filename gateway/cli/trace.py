@@ -12,7 +12,7 @@ from rich.text import Text
 from gateway.cli.faults import Failure
 from gateway.cli.steps import show_step
 from gateway.cli.terminal import out, print_json, table
-from gateway.settings import Settings
+from gateway.settings import Settings, without_password
 from sessions.models import SpanRecord, Turn
 from sessions.stores.base import SessionSummary, open_store
 
@@ -60,7 +60,7 @@ async def _turns(settings: Settings, name: str) -> tuple[Turn, ...]:
     if not found:
         raise Failure(
             f"nothing is kept under '{name}'; turns are kept for {settings.trace_days} days in"
-            f" {settings.session_url()}, and sanbu trace list names them"
+            f" {without_password(settings.session_url())}, and sanbu trace list names them"
         )
     if len(found) > 1:
         raise Failure(f"several sessions begin with '{name}'; give more of the id")

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from time import sleep
 from typing import Any
 
@@ -86,28 +87,31 @@ def free_port() -> int:
 
 
 @contextmanager
-def http_server(settings: Settings) -> Iterator[str]:
-    """A served gateway's address. Fails where it does not come up within a minute."""
+def http_server(settings: Settings, log: Path | None = None, **extra: str) -> Iterator[str]:
+    """A served gateway's address. Fails where it is not up within a minute.
+
+    `log`: where its stderr goes; `extra`: variables of its environment.
+    """
     port = free_port()
     command = [sys.executable, "-m", "gateway.cli", "serve", "--http", "--port", str(port)]
-    process = subprocess.Popen(command, env=environment(settings), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        transport = httpx.HTTPTransport(retries=0)
-        with httpx.Client(transport=transport) as probe:
-            for _ in range(600):
-                assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
-                try:
-                    if probe.get(f"{address}/livez").status_code == 200:
-                        break
-                except httpx.TransportError:
-                    sleep(0.1)
-        yield address
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-        if process.stderr:
-            process.stderr.close()
+    with log.open("wb+") if log else TemporaryFile() as written:
+        process = subprocess.Popen(
+            command, env={**environment(settings), **extra}, stdout=subprocess.DEVNULL, stderr=written
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            with httpx.Client(transport=httpx.HTTPTransport(retries=0)) as probe:
+                for _ in range(600):
+                    assert process.poll() is None, (written.seek(0), written.read().decode())
+                    try:
+                        if probe.get(f"{address}/livez").status_code == 200:
+                            break
+                    except httpx.TransportError:
+                        sleep(0.1)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
 
 
 @asynccontextmanager

@@ -19,7 +19,11 @@ from tests.gateway.test_steps import refused, session, take
 
 pytestmark = pytest.mark.anyio
 
-DETAIL = {"apiNo": "orders", "fields": ["order_id", "book"], "filters": {"day": "2026-11-01", "channel": "B"}}
+DETAIL: dict[str, Any] = {
+    "apiNo": "orders",
+    "fields": ["order_id", "book"],
+    "filters": {"day": "2026-11-01", "channel": "B"},
+}
 
 
 def lines(app: App) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import httpx
 import jsonschema
 import pytest
 
-from gateway.http import openapi
+from gateway.openapi import openapi
 from gateway.settings import Settings
 from tests.gateway.harness import http_server
 

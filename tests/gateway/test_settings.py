@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from gateway.app import open_app
 from gateway.cli.configured import settings_from
 from gateway.cli.faults import Failure
-from gateway.settings import Settings
+from gateway.settings import Settings, without_password
 
 OPERATOR_PAGE = Path(__file__).parents[2] / "docs" / "operator.md"
 
@@ -65,6 +65,10 @@ def test_a_list_is_written_plainly_or_as_json(text: str, monkeypatch: pytest.Mon
         ("SANBU_LOG_LEVEL", "LOUD"),
         ("SANBU_NOW", "2026-11-30T09:00:00"),
         ("SANBU_DIMENSIONS", "[channel"),
+        ("SANBU_OAUTH_ATTRIBUTES", "channels"),
+        ("SANBU_OAUTH_ATTRIBUTES", "{channels"),
+        ("SANBU_PUBLIC_URL", "sanbu.example"),
+        ("SANBU_PUBLIC_URL", "https://sanbu.example/mcp"),
         ("SANBU_SIGNING_KEYS", '["hunter2'),
     ],
 )
@@ -86,5 +90,29 @@ def test_a_clock_needs_an_offset() -> None:
         Settings.model_validate({"now": "2026-11-30T09:00:00"})
 
 
-def test_keys_do_not_show_in_a_printed_setting() -> None:
-    assert "hunter2" not in repr(Settings.model_validate({"signing_keys": ["hunter2"]}))
+def test_secrets_do_not_show_in_a_printed_setting_or_url() -> None:
+    url = "async+redis://:hunter2@cache:6379/0"
+    given = {"signing_keys": ["hunter2"], "quota_store": url, "session_store": url}
+    settings = Settings.model_validate(given)
+    assert "hunter2" not in repr(settings)
+    assert "hunter2" not in settings.model_dump_json()
+    assert without_password(settings.session_url()) == "async+redis://***@cache:6379/0"
+
+
+def test_secrets_may_lie_in_a_folder_a_file_for_each_and_the_environment_goes_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sanbu_signing_keys").write_text("new,old\n")
+    (tmp_path / "sanbu_port").write_text("9000\n")
+    monkeypatch.setenv("SANBU_SECRETS_DIR", str(tmp_path))
+    assert (Settings().keys(), Settings().port) == (("new", "old"), 9000)
+    monkeypatch.setenv("SANBU_PORT", "9001")
+    assert Settings().port == 9001
+
+
+@pytest.mark.parametrize(
+    "text", ["channels=org.channels, region=region", '{"channels": "org.channels", "region": "region"}']
+)
+def test_a_mapping_is_written_plainly_or_as_json(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SANBU_OAUTH_ATTRIBUTES", text)
+    assert Settings().oauth_attributes == {"channels": "org.channels", "region": "region"}
