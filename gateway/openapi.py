@@ -51,6 +51,9 @@ def openapi() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Sanbu data gateway", "version": version("sanbu"), "license": {"name": "Apache-2.0"}},
         "paths": paths,
+        # Whether a token is needed is the operator's choice.
+        "security": [{}, {"bearer": []}],
+        "components": {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
     }
 
 
@@ -111,6 +114,8 @@ _RESULT_OPERATION: Mapping[str, Any] = {
             "content": {media_type: {} for media_type in MEDIA_TYPES},
         },
         "404": {"description": "unknown, altered, expired, another caller's, or no longer permitted"},
+        "413": {"description": "larger than all that the caller may have in a minute: fetch its pages"},
+        "429": {"description": "larger than what is left of the caller's quota; Retry-After says until when"},
     },
 }
 

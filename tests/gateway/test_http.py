@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import jsonschema
@@ -9,11 +10,17 @@ import pytest
 
 from gateway.openapi import openapi
 from gateway.settings import Settings
-from tests.gateway.harness import http_server
+from tests.gateway.harness import NOW, http_server
 
 
-@pytest.fixture
-def served(settings: Settings) -> Iterator[httpx.Client]:
+pytestmark = pytest.mark.xdist_group("served")  # of one process, and so of one served gateway
+
+
+@pytest.fixture(scope="module")
+def served(bookshop: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """One gateway for all tests here, since none of them leaves anything that another could meet."""
+    state = tmp_path_factory.mktemp("state")
+    settings = Settings(catalog=str(bookshop), cache_dir=cache, state_dir=state, now=NOW)
     with http_server(settings) as address, httpx.Client(base_url=address, timeout=60) as client:
         yield client
 

@@ -3,7 +3,7 @@
 import json
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from engine.policy import Principal
 from gateway.app import App, IdentityUnusable, open_identity
+from gateway.cli.doctor import run_doctor
 from gateway.cli.faults import Failure
 from gateway.cli.serve import run_serve
 from gateway.cli.tokens import run_add, run_list, run_remove
@@ -218,7 +219,7 @@ async def test_without_an_identity_that_holds_every_route_but_two_is_401_and_say
     made(TokenFile(guarded.tokens_file))
     async with served(behind(app, guarded)) as http:
         metadata = f"{PUBLIC}/.well-known/oauth-protected-resource/mcp"
-        late = server.token(exp=int(time()) - 60)
+        whole, late = server.token(), server.token(exp=int(time()) - 60)
         for headers, error in (
             ({}, None),
             (bearer("nonsense"), "invalid_token"),
@@ -226,6 +227,8 @@ async def test_without_an_identity_that_holds_every_route_but_two_is_401_and_say
             (bearer(late), "invalid_token"),
             ({"Authorization": "Basic YTpi"}, "invalid_token"),
             ({"Authorization": "Bearer"}, "invalid_token"),
+            ({"Authorization": f"Basic {whole}"}, "invalid_token"),
+            ([("Authorization", f"Bearer {whole}"), ("Authorization", "Bearer nonsense")], "invalid_token"),
         ):
             for method, path in (
                 *(("POST", path) for path in ("/v1/intentRecognition", "/v1/query", "/evidence/verify", "/mcp")),
@@ -290,6 +293,25 @@ async def test_sessions_cursors_evidence_and_links_are_useless_to_another_identi
             assert not verdict["verified"]
     principals = {json.loads(line)["principal"] for line in app.gateway.steps.audit.lines()}
     assert principals == {"oauth:anna", "oauth:bert", "token:anna"}
+
+
+async def test_a_session_of_mcps_own_transport_is_its_callers_alone(
+    app: App, guarded: Settings, server: Authority
+) -> None:
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
+    }
+    taken = {"Accept": "application/json, text/event-stream"}
+    anna, bert = bearer(server.token()) | taken, bearer(server.token(sub="bert")) | taken
+    async with served(behind(app, guarded)) as http:
+        opened = await http.post("/mcp", json=hello, headers=anna)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-11-25"}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        assert (await http.post("/mcp", json=listing, headers=anna | session)).status_code == 200
+        assert (await http.post("/mcp", json=listing, headers=bert | session)).status_code == 404
 
 
 async def test_a_token_without_the_scope_is_403_and_says_which(app: App, guarded: Settings, server: Authority) -> None:
@@ -422,6 +444,26 @@ def test_the_command_line_makes_lists_and_removes_tokens_and_shows_each_once(
         run_remove(with_file, kept["id"])
     with pytest.raises(Failure, match="--attribute"):
         run_add(with_file, "bot", roles=[], attributes=["channels"], days=None)
+
+
+def identity_found(settings: Settings, capsys: pytest.CaptureFixture[str]) -> tuple[bool, str]:
+    with suppress(SystemExit):
+        run_doctor(settings, as_json=True)
+    [found] = [it for it in json.loads(capsys.readouterr().out) if it["check"] == "identity"]
+    return found["ok"], found["says"]
+
+
+def test_the_doctor_counts_tokens_and_fetches_the_keys(
+    guarded: Settings, server: Authority, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ok, says = identity_found(guarded, capsys)
+    assert (ok, "sanbu token add" in says) == (False, True)
+    assert guarded.tokens_file
+    made(TokenFile(guarded.tokens_file))
+    assert identity_found(guarded, capsys) == (True, f"1 static token, access tokens of {server.address} by 1 key")
+    server.answers = False
+    ok, says = identity_found(guarded, capsys)
+    assert (ok, "SANBU_OAUTH_JWKS_URL" in says) == (False, True)
 
 
 async def test_a_served_gateway_takes_a_token_and_its_log_holds_none_even_at_debug(
