@@ -12,7 +12,6 @@ from gateway.openapi import openapi
 from gateway.settings import Settings
 from tests.gateway.harness import NOW, http_server
 
-
 pytestmark = pytest.mark.xdist_group("served")  # of one process, and so of one served gateway
 
 
