@@ -16,9 +16,10 @@ from engine.query import Page, Plan
 from gateway.arguments import VerifyArguments
 from gateway.audit import Disclosure
 from gateway.errors import InvalidArguments
+from gateway.house import Reply
 from gateway.identity import Caller
 from gateway.present import evidence as present
-from gateway.steps import Reply, Steps
+from gateway.steps import Steps
 from gateway.verdicts import Recheck, Refusal, RowRefusal, Standing, Verdict
 
 

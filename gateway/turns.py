@@ -12,15 +12,16 @@ import structlog
 from opentelemetry import trace
 
 from engine.dataset import Language, language_of
-from gateway import evidence
+from gateway import evidence, personal
 from gateway.arguments import CallArguments, FindArguments, QueryArguments, SelectArguments, VerifyArguments, read
 from gateway.audit import Disclosure
 from gateway.choosing import chooser
 from gateway.errors import ParameterNotGiven, StoreDown
+from gateway.house import Reply
 from gateway.identity import Caller
 from gateway.problems import known_errors, problem_of
 from gateway.questions import NOBODY_ASKED, AnswerAwaited, Ask, Asking, Form
-from gateway.steps import Reply, Steps
+from gateway.steps import Steps
 from sessions.models import Outcome, Session, Turn, fold
 from sessions.stores.base import StoreUnavailable
 from sessions.trace import collecting, records
@@ -140,7 +141,7 @@ class Gateway:
                 ask_person = ask if self.asking.missing == "person" else None
                 return await self.steps.call(read(CallArguments, present), caller, ask=ask_person)
             case "query":
-                return await self.steps.query(read(QueryArguments, present), caller)
+                return await personal.query(self.steps, read(QueryArguments, present), caller)
             case "verifyEvidence":
                 return await evidence.verified(self.steps, read(VerifyArguments, present), caller)
 

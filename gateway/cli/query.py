@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 
+from gateway import personal
 from gateway.app import App, open_app
 from gateway.arguments import QueryArguments, read
 from gateway.cli.faults import Failure
@@ -40,7 +41,7 @@ def run_query(settings: Settings, given: Mapping[str, Any], where: list[str], *,
 
 
 def _explained(app: App, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    plan = app.gateway.steps.explain(read(QueryArguments, arguments), app.local)
+    plan = personal.explain(app.gateway.steps, read(QueryArguments, arguments), app.local)
     zone = plan.resolved.dataset.zone
     return {
         "source": plan.source.name,
