@@ -62,7 +62,7 @@ def terms_of(view: View, asked: Asked) -> Terms:
                 likeness[row, column[like.token]] = like.degree
     known = np.asarray(likeness.any(axis=1), bool)
     factors = np.array([PAIR_WEIGHT if is_pair(token) else 1.0 for token in asked.tokens], np.float32)
-    factors[[token in asked.view_words for token in asked.tokens] & ~known] = 0
+    factors[np.array([token in asked.view_words for token in asked.tokens], bool) & ~known] = 0
     factors[_bridges(asked.tokens, met=known)] = 0
     slot = np.zeros(len(view.idf), np.int32)
     slot[words] = np.arange(1, len(words) + 1)

@@ -1,4 +1,4 @@
-"""Checks the gate: generated policies against an oracle, enforcing lines taken out."""
+"""Checks the gate: generated policies against an oracle, enforcing lines taken out, hostile texts in every argument."""
 
 import argparse
 import sys
@@ -11,18 +11,20 @@ import anyio
 
 from scripts.gate.differential import DIFFERS, Difference, compare, opened
 
-PARTS = ("pairs", "mutations")
+PARTS = ("pairs", "mutations", "hostile")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/check-gate", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of everything that is generated")
     parser.add_argument("--examples", type=int, default=1200, help="pairs of policies and query (default 1200)")
+    parser.add_argument("--hostile", type=int, default=20_000, help="hostile inputs (default 20000)")
     parser.add_argument("--only", choices=PARTS, help="one of the parts")
     given = parser.parse_args()
     parts: Mapping[str, Callable[[], bool]] = {
         "pairs": lambda: _pairs(given.seed, given.examples),
         "mutations": lambda: _mutations(given.seed),
+        "hostile": lambda: _hostile(given.seed, given.hostile),
     }
     sound = [run() for name, run in parts.items() if given.only in (None, name)]
     sys.exit(0 if all(sound) else 1)
@@ -57,6 +59,19 @@ def _mutations(seed: int) -> bool:
     _say(f"mutations noticed: {noticed}")
     _say(f"mutations not noticed: {missed}")
     return missed == 0
+
+
+def _hostile(seed: int, inputs: int) -> bool:
+    from scripts.gate.hostile import Leak, attack
+
+    try:
+        counts = anyio.run(lambda: attack(seed=seed, inputs=inputs))
+    except Leak as leak:
+        _say(f"a hostile input got through: {leak}")
+        return False
+    for what, number in counts.items():
+        _say(f"{what}: {number}")
+    return True
 
 
 if __name__ == "__main__":

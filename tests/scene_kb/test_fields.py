@@ -29,6 +29,10 @@ def test_a_field_that_is_not_permitted_is_absent_and_changes_nothing(resolver: H
     assert "budget" not in {field.name for field in without}
 
 
+def test_a_task_without_a_word_still_ranks_every_field(resolver: HybridResolver) -> None:
+    assert len(_ranked(resolver, "``", ANOMALY)) == len(ANOMALY.fields)
+
+
 def test_an_excluded_field_comes_last(resolver: HybridResolver) -> None:
     assert _ranked(resolver, "广告消耗，别看预算", ANOMALY)[-1].name == "budget"
 
