@@ -157,6 +157,14 @@ class Settings(BaseSettings):
         secrets_source = SecretsSettingsSource(settings_cls, secrets_dir=folder) if folder else file_secret_settings
         return init_settings, env_settings, dotenv_settings, secrets_source
 
+    @field_validator("tokens_file", "audit", mode="before")
+    @classmethod
+    def _names_a_file(cls, path: object) -> object:
+        """An empty text would be the working folder, and taking it for nothing would let everybody in."""
+        if path == "":
+            raise ValueError("is empty; name a file, or leave it out")
+        return path
+
     @field_validator("public_url")
     @classmethod
     def _an_origin(cls, url: str) -> str:

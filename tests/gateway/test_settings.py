@@ -65,6 +65,8 @@ def test_a_list_is_written_plainly_or_as_json(text: str, monkeypatch: pytest.Mon
         ("SANBU_LOG_LEVEL", "LOUD"),
         ("SANBU_NOW", "2026-11-30T09:00:00"),
         ("SANBU_DIMENSIONS", "[channel"),
+        ("SANBU_TOKENS_FILE", ""),
+        ("SANBU_AUDIT", ""),
         ("SANBU_OAUTH_ATTRIBUTES", "channels"),
         ("SANBU_OAUTH_ATTRIBUTES", "{channels"),
         ("SANBU_PUBLIC_URL", "sanbu.example"),
